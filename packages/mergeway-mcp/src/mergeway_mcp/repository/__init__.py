@@ -1,0 +1,1 @@
+"""The repository engine: configuration, records, identity and validation, usable without MCP."""
