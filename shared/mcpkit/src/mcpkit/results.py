@@ -1,0 +1,81 @@
+"""Turns a tool's value, or its failure, into `content` and `structuredContent`.
+
+Two text styles: the same JSON again (`same_json`), for clients that read only text; and a summary line followed by
+the JSON (`summary_and_json`). JSON text is compact, keys sorted, non-ASCII as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from fastmcp.tools import ToolResult
+from mcp_types import TextContent
+from pydantic import BaseModel
+
+from mcpkit.errors import ToolFailure
+
+__all__ = ["PreparedResult", "compact_json", "failure", "same_json", "summary_and_json", "with_error"]
+
+_ERROR_SCHEMA: Final = {
+    "type": "object",
+    "description": "Only in a failed call (isError): what went wrong.",
+    "properties": {
+        "kind": {"type": "string", "description": "Stable name of the case."},
+        "message": {"type": "string", "description": "What went wrong and what to do next."},
+    },
+    "required": ["kind", "message"],
+}
+
+
+def compact_json(value: Any) -> str:
+    """Compact JSON with sorted keys and non-ASCII text as it is.
+
+    Raises:
+        ValueError: the value holds NaN or an infinity, which JSON has no form for.
+        TypeError: the value holds something that is not a JSON value.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+class PreparedResult(ToolResult):
+    """A result whose structured content is JSON-ready, so that FastMCP need not convert it again.
+
+    `ToolResult` serialises structured content and parses it back; for a large result that costs more than the call.
+    """
+
+    def __init__(self, text: str, structured: dict[str, Any], *, is_error: bool = False) -> None:
+        BaseModel.__init__(
+            self,
+            content=[TextContent(type="text", text=text)],
+            structured_content=structured,
+            is_error=is_error,
+        )
+
+
+def same_json(structured: dict[str, Any]) -> PreparedResult:
+    """A success whose text block is the structured content as compact JSON."""
+    return PreparedResult(compact_json(structured), structured)
+
+
+def summary_and_json(summary: str, structured: dict[str, Any]) -> PreparedResult:
+    """A success whose text block is a summary for people, a blank line and the compact JSON."""
+    return PreparedResult(f"{summary}\n\n{compact_json(structured)}", structured)
+
+
+def failure(error: ToolFailure) -> PreparedResult:
+    """A result with `isError`: the message as text, `{"error": {kind, message, ...}}` as structured content."""
+    return PreparedResult(
+        error.message, {"error": {**error.payload(), "message": error.message}}, is_error=True
+    )
+
+
+def with_error(schema: dict[str, Any]) -> dict[str, Any]:
+    """The output schema of a tool, widened by the `error` member of a failed call.
+
+    The TypeScript SDK (1.x) checks structured content against the output schema in failed results too and throws where
+    it does not fit, so that the agent would never see the error. Hence nothing is `required` at the top: a result has
+    either the tool's own members or `error`.
+    """
+    properties = {**schema.get("properties", {}), "error": _ERROR_SCHEMA}
+    return {**{key: value for key, value in schema.items() if key != "required"}, "properties": properties}
