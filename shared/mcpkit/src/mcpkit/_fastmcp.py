@@ -63,7 +63,7 @@ async def _code_errors(ctx: ServerRequestContext[Any], call_next: CallNext) -> H
         if isinstance(data, dict) or error.error.code not in _KINDS:
             raise
         raise _coded(error.error.code) from None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the boundary: logged and masked
         _LOG.error("unexpected error in a request handler", exc_info=error)
         raise _coded(INTERNAL_ERROR) from None
 
