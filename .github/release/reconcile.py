@@ -195,6 +195,7 @@ def published_files(index: str, name: str) -> list[Published]:
             for entry in page["files"]
         ]
     except urllib.error.HTTPError as error:
+        error.close()  # it is the open answer as well
         if error.code == 404:
             return []
         raise ReleaseError(
