@@ -121,7 +121,7 @@ class Parsed:
     def on(self, name: str) -> bool:
         """Whether a boolean flag is on."""
         values = self._values.get(name)
-        return bool(values) and values[-1] in _TRUE
+        return values is not None and values[-1] in _TRUE
 
 
 class _Answered(Exception):
