@@ -112,6 +112,12 @@ def test_a_second_build_gives_the_same_bytes(name: str, build: Build, tmp_path: 
     assert first == second
 
 
+def program_in(folder: Path, name: str) -> Path:
+    found = shutil.which(name, path=str(folder))
+    assert found is not None, f"{name} was not installed"
+    return Path(found)
+
+
 def run(
     program: Path, *arguments: str, env: Mapping[str, str], cwd: Path, stdin: str = ""
 ) -> tuple[int, str, str]:
