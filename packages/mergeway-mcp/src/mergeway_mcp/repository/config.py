@@ -46,11 +46,15 @@ def load_configuration(
     loader = _Loader(root, look, confinement)
     path = entry if entry is not None else _find_entry(root, look)
     loader.load(path, ())
-    declarations = {name: loader.with_json_schema(loader.declarations[name]) for name in sorted(loader.declarations)}
+    declarations = {
+        name: loader.with_json_schema(loader.declarations[name]) for name in sorted(loader.declarations)
+    }
     for declaration in declarations.values():
         loader.check_include_paths(declaration)
     order = {
-        name: (declaration.field_order or None) if not declaration.json_schema else (tuple(declaration.fields) or None)
+        name: (declaration.field_order or None)
+        if not declaration.json_schema
+        else (tuple(declaration.fields) or None)
         for name, declaration in declarations.items()
     }
     return Configuration(root, path, resolve(declarations, order))
@@ -101,7 +105,8 @@ class _Loader:
         for name, key, value in sorted(members(place, node, "entities"), key=lambda member: member[0]):
             if not ENTITY_NAME.fullmatch(name):
                 raise place.fault(
-                    "an entity name must begin with a capital letter and hold only letters, digits, _ and -", key
+                    "an entity name must begin with a capital letter and hold only letters, digits, _ and -",
+                    key,
                 )
             declaration = read_entity(name, value, place._replace(entity=name))
             earlier = self.declarations.get(name)

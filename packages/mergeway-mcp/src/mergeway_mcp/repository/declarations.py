@@ -87,7 +87,9 @@ class Place(NamedTuple):
         """The place of a field or property inside this one."""
         return self._replace(path=(*self.path, name))
 
-    def fault(self, reason: str, node: Node | None = None, *, others: tuple[str, ...] = ()) -> RepositoryError:
+    def fault(
+        self, reason: str, node: Node | None = None, *, others: tuple[str, ...] = ()
+    ) -> RepositoryError:
         """A fault at this place.
 
         Args:
@@ -129,7 +131,9 @@ class Place(NamedTuple):
         )
 
 
-def members(place: Place, node: Node | None, what: str, *, as_declared: bool = False) -> list[tuple[str, Node, Node]]:
+def members(
+    place: Place, node: Node | None, what: str, *, as_declared: bool = False
+) -> list[tuple[str, Node, Node]]:
     """The members of a map as (name, key node, value node); null or absent is an empty map.
 
     Args:
@@ -272,7 +276,10 @@ def _includes(place: Place, node: Node | None) -> tuple[Include, ...]:
 
 def _inline_data(place: Place, node: Node | None) -> tuple[dict[str, Any], ...]:
     return tuple(
-        {name: place.decoded(decode_value, value) for name, _, value in members(place, entry, "an entry of data")}
+        {
+            name: place.decoded(decode_value, value)
+            for name, _, value in members(place, entry, "an entry of data")
+        }
         for entry in _sequence(place, node, "data")
     )
 
@@ -400,6 +407,6 @@ def _source(place: Place, node: Node | None) -> Source | None:
         given.append(Source("path_segment_rev", place.decoded(decode_int_typed, segment_rev)))
     if len(given) > 1:
         raise place.fault("a source is one of path, path_segment and path_segment_rev", node)
-    if given and given[0].index < 0:
+    if given and given[0].segment < 0:
         raise place.fault("a path segment is counted from 0", node)
     return given[0] if given else None

@@ -31,7 +31,8 @@ def describe_entity(entity: Entity) -> dict[str, Any]:
             "Generated": entity.identifier.generated,
             "Pattern": entity.identifier.pattern,
         },
-        "Include": [{"Path": include.path, "Selector": include.selector} for include in entity.includes] or None,
+        "Include": [{"Path": include.path, "Selector": include.selector} for include in entity.includes]
+        or None,
         "Fields": _fields(entity.fields) or None,
         "FieldOrder": _list(entity.field_order),
         "InlineData": [to_json(record) for record in entity.inline_data] or None,
@@ -60,7 +61,9 @@ def _field(field: Field) -> dict[str, Any]:
         "PropertyOrder": _list(field.property_order),
     }
     if field.source is not None:
-        described["source"] = {field.source.kind: True if field.source.kind == "path" else field.source.index}
+        described["source"] = {
+            field.source.kind: True if field.source.kind == "path" else field.source.segment
+        }
     return described
 
 

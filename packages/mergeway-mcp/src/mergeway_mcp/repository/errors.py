@@ -46,7 +46,7 @@ class EngineError(Exception):
         return self.public
 
 
-class InvalidArgument(EngineError):  # noqa: N818 - named after the state, as the wire kind is
+class InvalidArgument(EngineError):
     """An argument that cannot be used, found before anything is loaded.
 
     Attributes:
@@ -60,7 +60,7 @@ class InvalidArgument(EngineError):  # noqa: N818 - named after the state, as th
         self.field = field
 
 
-class UnknownEntity(EngineError):  # noqa: N818 - named after the state, as the wire kind is
+class UnknownEntity(EngineError):
     """No entity of that name is configured."""
 
     kind = "unknown_entity"
@@ -70,7 +70,7 @@ class UnknownEntity(EngineError):  # noqa: N818 - named after the state, as the 
         self.entity = entity
 
 
-class EntityNotAllowed(EngineError):  # noqa: N818 - named after the state, as the wire kind is
+class EntityNotAllowed(EngineError):
     """The entity exists, but the allow-list leaves it out."""
 
     kind = "entity_not_allowed"
@@ -80,7 +80,7 @@ class EntityNotAllowed(EngineError):  # noqa: N818 - named after the state, as t
         self.entity = entity
 
 
-class ObjectNotFound(EngineError):  # noqa: N818 - named after the state, as the wire kind is
+class ObjectNotFound(EngineError):
     """The entity holds no record with that identifier."""
 
     kind = "object_not_found"

@@ -94,7 +94,7 @@ class FolderEntry:
         self.names = names
 
 
-class FileMoved(Exception):  # noqa: N818 - internal; the look starts over
+class FileMoved(Exception):
     """A file changed between two readings of one look."""
 
 
@@ -207,9 +207,8 @@ class Look:
                 status = status_of(folder.path)
             except OSError:
                 return False
-            if stat_key(status) != folder.key:
-                if self.folder(folder.path) is not folder:
-                    return False
+            if stat_key(status) != folder.key and self.folder(folder.path) is not folder:
+                return False
         for entry in files:
             if checkpoint is not None:
                 checkpoint()
@@ -221,15 +220,18 @@ class Look:
                 status = status_of(entry.path)
             except OSError:
                 return False
-            if entry.key != (
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-                status.st_size,
-                status.st_ino,
-                status.st_dev,
+            if (
+                entry.key
+                != (
+                    status.st_mtime_ns,
+                    status.st_ctime_ns,
+                    status.st_size,
+                    status.st_ino,
+                    status.st_dev,
+                )
+                and self.file(entry.path) is not entry
             ):
-                if self.file(entry.path) is not entry:
-                    return False
+                return False
         return True
 
     def _fresh_file(self, path: str) -> FileEntry:
@@ -263,7 +265,11 @@ class Look:
     def _without_content(self, path: str, known: FileEntry | None, error: OSError) -> FileEntry:
         fault = read_fault(error)
         kind: FileKind = "missing" if fault.missing else "fault"
-        if known is not None and known.kind == kind and known.reason == ("" if fault.missing else fault.reason):
+        if (
+            known is not None
+            and known.kind == kind
+            and known.reason == ("" if fault.missing else fault.reason)
+        ):
             return known
         return FileEntry(path, kind, reason="" if fault.missing else fault.reason)
 

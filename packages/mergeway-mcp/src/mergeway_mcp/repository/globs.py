@@ -21,7 +21,7 @@ _BAD_PATTERN = "the pattern is malformed; check its brackets and backslashes"
 ListFolder = Callable[[str], Sequence[str] | None]
 
 
-class BadPattern(Exception):  # noqa: N818 - internal; becomes a RepositoryError with file and entity
+class BadPattern(Exception):
     """A pattern that cannot be evaluated.
 
     Attributes:
@@ -44,7 +44,7 @@ class _Class(NamedTuple):
 class _Any:
     __slots__ = ()
 
-    def takes(self, character: str) -> bool:  # noqa: ARG002, PLR6301 - same face as the class token
+    def takes(self, character: str) -> bool:
         return True
 
 
@@ -83,7 +83,9 @@ class SegmentPattern:
             if token is _STAR:
                 resume = (at, position)
                 at += 1
-            elif token == name[position] or (token and not isinstance(token, str) and token.takes(name[position])):
+            elif token == name[position] or (
+                token and not isinstance(token, str) and token.takes(name[position])
+            ):
                 at += 1
                 position += 1
             elif resume is not None:

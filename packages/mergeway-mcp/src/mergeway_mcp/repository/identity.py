@@ -114,9 +114,9 @@ def derived_value(source: Source, relative: str) -> str | None:
     if source.kind == "path":
         return relative
     segments = relative.split("/")
-    if source.index >= len(segments):
+    if source.segment >= len(segments):
         return None
-    return segments[source.index if source.kind == "path_segment" else -1 - source.index]
+    return segments[source.segment if source.kind == "path_segment" else -1 - source.segment]
 
 
 def clean_path_id(text: str) -> str | None:

@@ -12,7 +12,9 @@ from .declarations import Declaration, Place
 from .schema import Entity, Field, Identifier
 
 
-def resolve(declarations: Mapping[str, Declaration], order: Mapping[str, tuple[str, ...] | None]) -> dict[str, Entity]:
+def resolve(
+    declarations: Mapping[str, Declaration], order: Mapping[str, tuple[str, ...] | None]
+) -> dict[str, Entity]:
     """Complete entities with what they inherit and check what they refer to.
 
     Args:
@@ -87,7 +89,9 @@ def _completed(
 ) -> Entity:
     place = declaration.place
     if is_parent and declaration.json_schema:
-        raise place.fault("an entity with a json_schema cannot be extended; declare fields instead", others=descendants)
+        raise place.fault(
+            "an entity with a json_schema cannot be extended; declare fields instead", others=descendants
+        )
     if not declaration.includes and not declaration.inline_data and not is_parent:
         raise place.fault("has neither include nor data, so it can hold no records")
     identifier = declaration.identifier
@@ -98,7 +102,10 @@ def _completed(
             if name in parent.fields:
                 raise place.inside(name).fault("is already declared by an ancestor", others=ancestors)
         # Replies show the leaves of an entity that extends with null properties.
-        fields = {field.name: _without_empty_properties(field) for field in (*parent.fields.values(), *fields.values())}
+        fields = {
+            field.name: _without_empty_properties(field)
+            for field in (*parent.fields.values(), *fields.values())
+        }
         order = (*(parent.field_order or ()), *(order or ())) or None
     if identifier is None:  # settled by `read_entity`: only an entity with a parent may leave it out
         raise place.fault("the identifier is missing; name the field that identifies a record, or $path")

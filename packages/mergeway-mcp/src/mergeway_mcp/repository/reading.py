@@ -28,7 +28,7 @@ _OPEN_FLAGS: Final = (
 )
 
 
-class ReadFault(Exception):  # noqa: N818 - internal; becomes a RepositoryError with file and entity
+class ReadFault(Exception):
     """A path that cannot be read as a record file.
 
     Attributes:
@@ -111,15 +111,16 @@ def read_regular_file(
         _require_regular(status)
         if check is not None:
             check(path, status)
-        for _ in range(_READ_ATTEMPTS):
+        attempt = 1
+        while True:
             before = stat_key(status)
             read_at = system.now_ns()
             data = _read_all(descriptor, status.st_size, limit)
             status = system.fstat(descriptor)
-            if stat_key(status) == before:
+            if stat_key(status) == before or attempt == _READ_ATTEMPTS:
                 return FileContent(data, before, read_at)
+            attempt += 1
             os.lseek(descriptor, 0, os.SEEK_SET)
-        return FileContent(data, before, read_at)
     except OSError as error:
         raise read_fault(error) from None
     finally:
@@ -136,7 +137,7 @@ def read_fault(error: OSError) -> ReadFault:
         return ReadFault("the link leads to itself; remove it or point it at a file")
     if error.errno in {errno.EACCES, errno.EPERM}:
         return ReadFault("the file may not be read; grant the server read access")
-    if error.errno in {errno.EISDIR}:
+    if error.errno == errno.EISDIR:
         return ReadFault("this is a folder where a file is needed")
     text = os.strerror(error.errno) if error.errno else "input/output error"
     return ReadFault(f"the file cannot be read ({text})")

@@ -19,7 +19,7 @@ _SELECTED_META_KEYS: Final = ("type", "Type", "$path")
 Fields = dict[str, Any]
 
 
-class RecordFault(Exception):  # noqa: N818 - internal; becomes a RepositoryError or a finding
+class RecordFault(Exception):
     """A file that holds no records as the entity needs them.
 
     Attributes:
@@ -114,15 +114,16 @@ def read_records(data: bytes, entity: str, selector: str, *, json_syntax: bool) 
         document = load_mapping(data, json_syntax=json_syntax)
     except NotAMapping as error:
         raise FormatFault(
-            "a list or a single value where a record needs keys and values", line=error.line, column=error.column
+            "a list or a single value where a record needs keys and values",
+            line=error.line,
+            column=error.column,
         ) from None
     except YamlError as error:
         raise FormatFault(error.reason, line=error.line, column=error.column) from None
     if document is None:
         return RawRecords([None], multiple=False, read_only=False)
-    if "type" in document and _names_a_type(document["type"]):
-        if document.pop("type") != entity:
-            raise FormatFault(f"the key type does not name the entity {entity}; correct or remove it")
+    if "type" in document and _names_a_type(document["type"]) and document.pop("type") != entity:
+        raise FormatFault(f"the key type does not name the entity {entity}; correct or remove it")
     if "items" in document:
         return RawRecords(_items(document["items"]), multiple=True, read_only=False)
     return RawRecords([document], multiple=False, read_only=False)
@@ -279,4 +280,6 @@ def _require_text(relative: str) -> None:
     try:
         relative.encode("utf-8")
     except UnicodeEncodeError:
-        raise IdentityFault("the path is not valid UTF-8 and cannot become a value; rename the file") from None
+        raise IdentityFault(
+            "the path is not valid UTF-8 and cannot become a value; rename the file"
+        ) from None

@@ -23,11 +23,11 @@ class Source(NamedTuple):
 
     Attributes:
         kind: The whole path, a segment counted from the root, or one counted from the file name.
-        index: Which segment, from 0; 0 for the whole path.
+        segment: Which one, from 0; 0 for the whole path.
     """
 
     kind: SourceKind
-    index: int = 0
+    segment: int = 0
 
 
 class Field(NamedTuple):

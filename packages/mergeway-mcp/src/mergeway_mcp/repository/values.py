@@ -19,7 +19,7 @@ MAX_DEPTH: Final = 200
 _EXACT: Final = 2.0**53
 
 
-class NotJson(Exception):  # noqa: N818 - internal; becomes a RepositoryError with file and entity
+class NotJson(Exception):
     """A value that no JSON text can carry.
 
     Attributes:
