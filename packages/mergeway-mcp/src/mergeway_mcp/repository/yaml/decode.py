@@ -6,6 +6,7 @@ import binascii
 from typing import Any, Final
 
 from .errors import NotAMapping, YamlError
+from .limits import MAX_TYPED_KEYS
 from .nodes import BINARY_TAG, BOOL_TAG, FLOAT_TAG, INT_TAG, NULL_TAG, TIMESTAMP_TAG, Node
 from .scalars import Scalar, resolve
 from .tree import tag_of
@@ -138,6 +139,7 @@ def _value(node: Node, memo: _Memo, *, text_keys: bool) -> Any:
 def _mapping(node: Node, memo: _Memo, *, text_keys: bool) -> dict[Any, Any]:
     own, merged = _split_merges(node)
     result: dict[Any, Any] = {}
+    typed = 0
     for key, value in own:
         name: Scalar = _scalar(key)
         if text_keys:
@@ -145,11 +147,23 @@ def _mapping(node: Node, memo: _Memo, *, text_keys: bool) -> dict[Any, Any]:
             if name is None:
                 continue
             name = decode_text(key)
+        elif type(name) is not str:
+            typed += 1
+            if typed > MAX_TYPED_KEYS:
+                raise _too_many_typed_keys(key)
         result[name] = _value(value, memo, text_keys=False)
     for source in merged:
         for name, item in _value(source, memo, text_keys=text_keys).items():
+            if type(name) is not str:
+                typed += 1
+                if typed > MAX_TYPED_KEYS:
+                    raise _too_many_typed_keys(source)
             result.setdefault(name, item)
     return result
+
+
+def _too_many_typed_keys(node: Node) -> YamlError:
+    return _fault(node, f"a map has more than {MAX_TYPED_KEYS:,} keys that are not text")
 
 
 def _split_merges(node: Node) -> tuple[list[tuple[Node, Node]], list[Node]]:

@@ -15,6 +15,7 @@ from yaml.error import MarkedYAMLError, YAMLError
 from yaml.reader import ReaderError
 
 from .errors import YamlError
+from .limits import MAX_TAG_DIRECTIVES
 
 _T = TypeVar("_T")
 
@@ -24,8 +25,9 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 # Such a line ends a document wherever it stands, in a quoted string too.
 _DOCUMENT_MARK: Final = re.compile(rb"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+# What may precede a document: a byte order mark, blank lines, comments, directives.
 _NO_CONTENT: Final = re.compile(
-    rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n)|%[^\r\n]*(?:\r\n|\r|\n))*\Z"
+    rb"(?:\xef\xbb\xbf)?+(?:(?:[ \t]*+(?:#[^\r\n]*+)?+|%[^\r\n]*+)(?:\r\n|\r|\n))*+", re.DOTALL
 )
 
 
@@ -41,13 +43,20 @@ def with_events(data: bytes, build: Callable[[NextEvent], _T]) -> _T:
     Raises:
         YamlError: The first document cannot be parsed, or the builder raised it.
     """
+    if data.startswith(_UTF16_MARKS):
+        try:
+            data = data.decode("utf-16").encode("utf-8")
+        except UnicodeError:
+            raise YamlError("it is not valid UTF-16; save it as UTF-8") from None
+    if data.count(b"%TAG") > MAX_TAG_DIRECTIVES:
+        raise YamlError(f"it says %TAG more than {MAX_TAG_DIRECTIVES:,} times")
     try:
         return build(CParser(data).get_event)
     except ReaderError as error:
         # The decoder works ahead of the parser: what it stumbled over may belong to a later document.
         first = _first_document(data)
         if first is None:
-            raise _unreadable(error) from None
+            raise _unreadable(data, error) from None
         return with_events(first, build)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -60,17 +69,15 @@ def with_events(data: bytes, build: Callable[[NextEvent], _T]) -> _T:
 
 def _first_document(data: bytes) -> bytes | None:
     """What precedes the mark that ends the first document, or None where there is no such mark."""
-    if data.startswith(_UTF16_MARKS):
-        return None
     for mark in _DOCUMENT_MARK.finditer(data):
         before = data[: mark.start()]
-        if not _NO_CONTENT.match(before):
+        if not _NO_CONTENT.fullmatch(before):
             return before
     return None
 
 
-def _unreadable(error: ReaderError) -> YamlError:
-    # ReaderError's `character` is a number for a decoded character and bytes for one that could not be decoded.
+def _unreadable(data: bytes, error: ReaderError) -> YamlError:
+    line = data.count(b"\n", 0, error.position) + 1
     if "control characters" in str(error.reason):
-        return YamlError("it holds a control character that YAML does not allow; escape it in double quotes")
-    return YamlError("it is not valid UTF-8 (or UTF-16 with a byte order mark); save it as UTF-8")
+        return YamlError("a control character that YAML does not allow; escape it in double quotes", line)
+    return YamlError("it is not valid UTF-8 (or UTF-16 with a byte order mark); save it as UTF-8", line)

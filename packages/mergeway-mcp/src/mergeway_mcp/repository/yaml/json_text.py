@@ -18,8 +18,9 @@ class NotStrictJson(Exception):
 # Allowed inside of JSON strings but not in YAML (contract a9: control characters are errors).
 _FORBIDDEN: Final = re.compile("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
 
-# One string, comment or escape-free stretch at a time, so that only escapes inside of double quotes are touched.
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|\'[^\']*\'|#[^\r\n]*', re.DOTALL)
+# A string, quoted text or a comment, so that only escapes inside of double quotes are touched. Possessive, and with
+# the end optional, so that no text makes it look at anything twice.
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|\'[^\']*+\'?|#[^\r\n]*+', re.DOTALL)
 _ESCAPE: Final = re.compile(
     rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )

@@ -11,6 +11,12 @@ MAX_DEPTH: Final = 200
 #: Decimal digits of an integer: CPython's own limit, above which conversion takes quadratic time.
 MAX_INT_DIGITS: Final = 4300
 
+#: Keys of one map that are not text. Their hashes are not salted, so a file could choose many that collide.
+MAX_TYPED_KEYS: Final = 1_000
+
+#: `%TAG` directives of one file: libyaml compares each with all before it.
+MAX_TAG_DIRECTIVES: Final = 1_000
+
 #: Aliases may stand for this many values in all, however small the document, ...
 FREE_ALIASED_NODES: Final = 1_000
 #: ... for this many times the values that are written out, ...

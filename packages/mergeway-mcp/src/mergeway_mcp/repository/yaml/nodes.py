@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 NodeKind = Literal["scalar", "sequence", "mapping"]
@@ -40,8 +41,9 @@ class Node:
         self.tag = tag
         self.text = ""
         self.plain = True
-        self.items: list[Node] = []
-        self.pairs: list[tuple[Node, Node]] = []
+        # A composer replaces the one that applies; scalars, which most nodes are, carry no lists.
+        self.items: Sequence[Node] = ()
+        self.pairs: Sequence[tuple[Node, Node]] = ()
         self.line = line
         self.column = column
         self.shared = False

@@ -20,7 +20,7 @@ from yaml.events import (
 
 from .errors import YamlError
 from .events import NextEvent
-from .limits import MAX_DEPTH
+from .limits import MAX_DEPTH, MAX_TYPED_KEYS
 from .scalars import SPECIAL_STARTS, resolve
 from .values import Value
 
@@ -80,6 +80,10 @@ def build_plain(next_event: NextEvent, *, text_keys: bool) -> Value:
                         odd_texts = odd_texts or set()
                         odd_texts.add(text)
                         if not text_keys or len(stack) != 1:
+                            if len(odd_texts) > MAX_TYPED_KEYS:
+                                raise _fault(
+                                    event, f"a map has more than {MAX_TYPED_KEYS:,} keys that are not text"
+                                )
                             key = name
                         elif name is None:
                             key = _DROPPED

@@ -63,23 +63,28 @@ class _Anchored:
 class _Frame:
     """A list or map being filled."""
 
-    __slots__ = ("anchored", "height", "key", "node", "size")
+    __slots__ = ("anchored", "height", "items", "key", "node", "pairs", "size")
 
     def __init__(self, node: Node, anchored: _Anchored | None) -> None:
         self.node = node
         self.anchored = anchored
+        self.items: list[Node] = []
+        self.pairs: list[tuple[Node, Node]] = []
+        if node.kind == "sequence":
+            node.items = self.items
+        else:
+            node.pairs = self.pairs
         self.key: Node | None = None
         self.size = 1
         self.height = 1
 
     def add(self, child: Node) -> None:
-        node = self.node
-        if node.kind == "sequence":
-            node.items.append(child)
+        if self.node.kind == "sequence":
+            self.items.append(child)
         elif self.key is None:
             self.key = child
         else:
-            node.pairs.append((self.key, child))
+            self.pairs.append((self.key, child))
             self.key = None
 
 
