@@ -125,7 +125,11 @@ def test_merges_give_way_to_own_keys_and_to_earlier_maps() -> None:
     base = "base: &b {x: 1, y: {z: 2}}\nlate: &l {x: 9, w: 3}\n"
     assert record(base + "m:\n  y: over\n  <<: *b\n")["m"] == {"y": "over", "x": 1}  # type: ignore[index]
     assert record(base + "m: {<<: [*b, *l, {v: 4}], own: 0}\n")["m"] == {  # type: ignore[index]
-        **{"own": 0, "x": 1, "y": {"z": 2}, "w": 3, "v": 4}
+        "own": 0,
+        "x": 1,
+        "y": {"z": 2},
+        "w": 3,
+        "v": 4,
     }
     assert record("<<: {a: 1, b: 2}\na: own\n") == {"a": "own", "b": 2}
     assert record("<<: {<<: {a: 1, b: 2}, b: 3}\n") == {"b": 3, "a": 1}

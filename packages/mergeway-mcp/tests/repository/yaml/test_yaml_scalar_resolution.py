@@ -57,7 +57,6 @@ def test_the_words_of_the_dialect_are_values(
             "0o8",
             "0b2",
             "0x",
-            "-",
             "+",
             ".",
             "-.",
