@@ -145,6 +145,8 @@ class _Loader:
             paths = pattern.expand(lambda folder: self._look.folder(folder).names)
         except BadPattern as error:
             raise place.fault(f"include: {error.reason}") from None
+        except RepositoryError as error:
+            raise place.fault(f"include {error.reason}") from None
         if not pattern.segments:
             paths = [path for path in paths if self._look.file(path).kind != "missing"]
         if not paths:

@@ -7,7 +7,7 @@ entity and field but quote no other text of the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .errors import RepositoryError
@@ -284,7 +284,7 @@ def _inline_data(place: Place, node: Node | None) -> tuple[dict[str, Any], ...]:
     )
 
 
-def _sequence(place: Place, node: Node | None, what: str) -> list[Node]:
+def _sequence(place: Place, node: Node | None, what: str) -> Sequence[Node]:
     if node is None or node.is_null:
         return []
     if node.kind != "sequence":

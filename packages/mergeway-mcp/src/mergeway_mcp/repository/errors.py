@@ -7,7 +7,7 @@
     ├── ObjectNotFound     the entity has no record of that id            kind object_not_found
     └── RepositoryError    the repository cannot be loaded or returned    kind repository_error
 
-Every error carries two texts: `public`, fit for any client, and `detail`, for the operator's eyes (stderr). They
+Every error carries two texts: `message`, fit for any client, and `detail`, for the operator's eyes (stderr). They
 differ only where a client restricted to some entities would otherwise learn about the others. Neither quotes what
 files contain: they name file, place and reason.
 """
@@ -30,20 +30,20 @@ class EngineError(Exception):
 
     Attributes:
         kind: Stable name of the failure, part of the interface.
-        public: Text any client may see.
+        message: Text any client may see.
         detail: Full text for the operator.
     """
 
     kind: ClassVar[str] = "engine_error"
 
-    def __init__(self, public: str, detail: str | None = None) -> None:
-        super().__init__(public)
-        self.public = public
-        self.detail = public if detail is None else detail
+    def __init__(self, message: str, detail: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = message if detail is None else detail
 
     def __str__(self) -> str:
-        """The public text, so that a careless log or reply cannot say more."""
-        return self.public
+        """The text for clients, so that a careless log or reply cannot say more."""
+        return self.message
 
 
 class InvalidArgument(EngineError):
@@ -151,8 +151,8 @@ class RepositoryError(EngineError):
             hidden_origin=self.hidden_origin,
         )
         hidden = allowed is not None and (self.hidden_origin or not self.entities <= frozenset(allowed))
-        shown.public = HIDDEN_FAULT if hidden else self._text(display_path(root, self.file))
-        shown.args = (shown.public,)
+        shown.message = HIDDEN_FAULT if hidden else self._text(display_path(root, self.file))
+        shown.args = (shown.message,)
         return shown
 
     def _text(self, file: str | None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 from .confinement import Confinement
@@ -113,28 +113,30 @@ class Disk:
         self.files: dict[str, FileEntry] = {}
         self.folders: dict[str, FolderEntry] = {}
 
-    def keep_only(self, look: Look) -> None:
-        """Forget every path that a look did not ask for."""
-        self.files = {path: entry for path, entry in self.files.items() if path in look.seen_files}
-        self.folders = {path: entry for path, entry in self.folders.items() if path in look.seen_folders}
-
 
 class Look:
     """One request's view of the disk: every path is asked for once and has one state."""
 
-    def __init__(self, disk: Disk, checkpoint: Checkpoint | None = None) -> None:
+    def __init__(self, disk: Disk, checkpoint: Checkpoint | None = None, moment: Look | None = None) -> None:
         """Begin.
 
         Args:
             disk: What is remembered.
             checkpoint: Called before every path; whatever it raises ends the look and leaves the disk valid.
+            moment: Another look whose states this one shares, keeping account of its own paths only.
         """
         self._disk = disk
         self._checkpoint = checkpoint
-        self._content: dict[str, bytes] = {}
-        self._inside: set[str] = set()
+        self._content: dict[str, bytes] = {} if moment is None else moment._content
+        self._inside: set[str] = set() if moment is None else moment._inside
+        self._files: dict[str, FileEntry] = {} if moment is None else moment._files
+        self._folders: dict[str, FolderEntry] = {} if moment is None else moment._folders
         self.seen_files: dict[str, FileEntry] = {}
         self.seen_folders: dict[str, FolderEntry] = {}
+
+    def at_this_moment(self) -> Look:
+        """A look that shares the states of this one and keeps account of its own paths."""
+        return Look(self._disk, self._checkpoint, self)
 
     def file(self, path: str) -> FileEntry:
         """The present state of a path.
@@ -142,12 +144,13 @@ class Look:
         Raises:
             RepositoryError: Confinement refuses the path.
         """
-        entry = self.seen_files.get(path)
+        entry = self._files.get(path)
         if entry is None:
             if self._checkpoint is not None:
                 self._checkpoint()
             entry = self._fresh_file(path)
-            self.seen_files[path] = self._disk.files[path] = entry
+            self._files[path] = self._disk.files[path] = entry
+        self.seen_files[path] = entry
         return entry
 
     def content(self, entry: FileEntry, *, keep: bool = False) -> bytes:
@@ -181,56 +184,59 @@ class Look:
         Raises:
             RepositoryError: Confinement refuses the folder.
         """
-        entry = self.seen_folders.get(path)
+        entry = self._folders.get(path)
         if entry is None:
             if self._checkpoint is not None:
                 self._checkpoint()
             entry = self._fresh_folder(path)
-            self.seen_folders[path] = self._disk.folders[path] = entry
+            self._folders[path] = self._disk.folders[path] = entry
+        self.seen_folders[path] = entry
         return entry
 
-    def unchanged(self, files: list[FileEntry], folders: list[FolderEntry]) -> bool:
-        """Whether entries of an earlier look are all still the state on disk; the warm path, one status each."""
-        if self._disk.confinement is not None:
-            # Links have to be followed as well: no short cut.
-            return all(self.folder(entry.path) is entry for entry in folders) and all(
-                self.file(entry.path) is entry for entry in files
-            )
+    def unchanged(self, files: Sequence[FileEntry], folders: Sequence[FolderEntry]) -> bool:
+        """Whether entries of an earlier look are all still the state on disk: the warm path, one status each."""
+        try:
+            if self._disk.confinement is not None:
+                # Links have to be followed as well: no short cut.
+                return all(self.folder(entry.path) is entry for entry in folders) and all(
+                    self.file(entry.path) is entry for entry in files
+                )
+            return all(map(self._folder_unchanged, folders)) and self._files_unchanged(files)
+        except RepositoryError:
+            return False  # whoever asks for the path again learns what is wrong with it
+
+    def _folder_unchanged(self, folder: FolderEntry) -> bool:
+        if folder.key and not folder.racy:
+            try:
+                if stat_key(self._disk.system.stat(folder.path)) == folder.key:
+                    return True
+            except OSError:
+                return False
+        return self.folder(folder.path) is folder
+
+    def _files_unchanged(self, files: Sequence[FileEntry]) -> bool:
+        # Written out for speed: this loop is what a warm request costs.
         status_of = self._disk.system.stat
         checkpoint = self._checkpoint
-        for folder in folders:
-            if folder.racy or not folder.key:
-                if self.folder(folder.path) is not folder:
-                    return False
-                continue
-            try:
-                status = status_of(folder.path)
-            except OSError:
-                return False
-            if stat_key(status) != folder.key and self.folder(folder.path) is not folder:
-                return False
-        for entry in files:
+        for position, entry in enumerate(files):
             if checkpoint is not None:
                 checkpoint()
-            if entry.racy or not entry.key:
-                if self.file(entry.path) is not entry:
-                    return False
-                continue
-            try:
-                status = status_of(entry.path)
-            except OSError:
-                return False
-            if (
-                entry.key
-                != (
+            if entry.key and not entry.racy:
+                try:
+                    status = status_of(entry.path)
+                except OSError:
+                    status = None
+                if status is not None and entry.key == (
                     status.st_mtime_ns,
                     status.st_ctime_ns,
                     status.st_size,
                     status.st_ino,
                     status.st_dev,
-                )
-                and self.file(entry.path) is not entry
-            ):
+                ):
+                    continue
+            if self.file(entry.path) is not entry:
+                # The rest of this look need not ask again for what has just been found unchanged.
+                self._files.update((earlier.path, earlier) for earlier in files[:position])
                 return False
         return True
 
