@@ -148,12 +148,13 @@ class Writer:
             for name, (mode, kind, oid) in entries.items():
                 request += f"{mode} {kind} {oid}\t".encode("ascii") + name + b"\0"
             request += b"\0"
-        oids = (
-            self._repository
-            .run_checked("mktree", "-z", "--batch", data=bytes(request))
-            .decode("ascii")
-            .split()
-        )
+        answer = self._repository.run("mktree", "-z", "--batch", data=bytes(request))
+        if answer.code != 0:
+            with self._repository.blobs() as reader:  # asked here, because git's own words quote file names
+                for _, kind, oid in (entry for entries in trees for entry in entries.values()):
+                    if kind != "commit" and reader.header(oid).type != kind:
+                        raise GitError("wrong_type", f"a {kind} is needed")
+        oids = self._repository.checked(answer).decode("ascii").split()
         if len(oids) != len(trees):
             raise GitError("git_failed")
         return [check_oid(oid, self._repository.object_format) for oid in oids]
