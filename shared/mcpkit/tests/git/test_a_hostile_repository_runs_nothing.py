@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mcpkit.git import GitError, Repository, Signature
+from mcpkit.git import GitError, Repository, Signature, environment
 from mcpkit.git.writing import TreeFile, Writer
 
 Git = Callable[..., bytes]
@@ -324,6 +324,41 @@ def test_no_call_runs_a_program_of_the_repository(hostile: Hostile, name: str, p
     )
     CALLS[name](hostile, repository)
     assert hostile.ran() == set()
+
+
+@pytest.fixture
+def only_guard(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """`only_guard(name)` takes away every guard against fetching but one."""
+
+    def keep(guard: str) -> None:
+        others = {"GIT_NO_LAZY_FETCH", "GIT_ALLOW_PROTOCOL"} - {guard}
+        fixed = {name: value for name, value in environment._FIXED.items() if name not in others}
+        kept = [
+            word for word in environment._CONFIGURATION if word == guard or not word.startswith("protocol.")
+        ]
+        monkeypatch.setattr(environment, "_FIXED", fixed)
+        monkeypatch.setattr(environment, "_CONFIGURATION", kept)
+
+    return keep
+
+
+# The third, GIT_NO_LAZY_FETCH, is not known to every supported git.
+@pytest.mark.parametrize("guard", ["GIT_ALLOW_PROTOCOL", "protocol.allow=never"])
+def test_each_guard_against_fetching_is_enough_by_itself(
+    hostile: Hostile, guard: str, only_guard: Callable[[str], None]
+) -> None:
+    only_guard(guard)
+    _read_missing(Repository.open(hostile.path), hostile.missing_blob)
+    assert hostile.ran() == set()
+
+
+def test_without_any_guard_a_missing_object_would_be_fetched(
+    hostile: Hostile, only_guard: Callable[[str], None]
+) -> None:
+    only_guard("none")
+    with Repository.open(hostile.path).blobs() as reader:
+        _refused("missing_object", lambda: reader.read(hostile.missing_blob))
+    assert "upload-pack" in hostile.ran()
 
 
 def test_calls_answer_what_the_repository_holds(hostile: Hostile) -> None:

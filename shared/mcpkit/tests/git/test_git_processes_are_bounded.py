@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -183,6 +185,25 @@ def test_no_descriptor_or_thread_is_left_by_any_outcome(fake_git: Callable[[str]
     assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
 
 
+def test_a_caller_that_is_killed_leaves_no_batch_process(
+    sha1_repository: Path, tmp_path: Path, wait_until: WaitUntil
+) -> None:
+    script = (
+        "import os, sys, psutil\n"
+        "from mcpkit.git import GitError, Repository\n"
+        "with Repository.open(sys.argv[1]).blobs() as reader:\n"
+        "    try: reader.header('1' * 40)\n"
+        "    except GitError: pass\n"
+        "    pids = [str(child.pid) for child in psutil.Process().children()]\n"
+        "    open(sys.argv[2], 'w', encoding='ascii').write(chr(10).join(pids))\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    pids = tmp_path / "pids"
+    subprocess.run([sys.executable, "-c", script, str(sha1_repository), str(pids)], check=False, timeout=60)
+    assert pids.read_text(encoding="ascii")
+    wait_until(lambda: running(pids) == [])
+
+
 class TestWhichGit:
     def test_a_machine_without_git_is_told_what_to_do(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -228,8 +249,6 @@ class TestWhichGit:
         assert kind_of(git_version) == "git_missing"
 
     def test_a_missing_gitpython_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        import sys
-
         monkeypatch.setattr(process_module, "_starter", None)
         monkeypatch.setitem(sys.modules, "git.cmd", None)
         assert kind_of(lambda: run_git(["version"])) == "gitpython_missing"

@@ -130,9 +130,10 @@ def _describe(kind: RepositoryKind, work_tree: str | None, git_dir: str) -> Repo
     linked_back = True
     if kind == "linked_worktree" and work_tree is not None:
         back = (_small_file(os.path.join(git_dir, "gitdir")) or b"").strip(b"\r\n")
-        linked_back = bool(back) and os.path.realpath(
-            os.path.join(git_dir, os.fsdecode(back))
-        ) == os.path.join(work_tree, ".git")
+        named = os.path.realpath(os.path.join(git_dir, os.fsdecode(back)))
+        linked_back = bool(back) and os.path.normcase(named) == os.path.normcase(
+            os.path.join(work_tree, ".git")
+        )
     return RepositoryLayout(kind, work_tree, git_dir, common, linked_back, tuple(_object_directories(common)))
 
 
@@ -172,12 +173,12 @@ def _object_directories(common_dir: str) -> Iterator[str]:
 
 
 def _require_within(layout: RepositoryLayout, allowed: Sequence[str | os.PathLike[str]]) -> None:
-    bases = [os.path.realpath(base) for base in allowed]
+    bases = [os.path.normcase(os.path.realpath(base)) for base in allowed]
 
     def inside(path: str) -> bool:
         for base in bases:
             try:
-                if os.path.commonpath([path, base]) == base:
+                if os.path.commonpath([os.path.normcase(path), base]) == base:
                     return True
             except ValueError:  # different drives
                 continue
