@@ -56,7 +56,9 @@ class VectorCase(NamedTuple):
     @property
     def allowed(self) -> frozenset[str] | None:
         """Names given with `--entity`."""
-        names = [value.strip() for flag, value in zip(self.args, self.args[1:], strict=False) if flag == "--entity"]
+        names = [
+            value.strip() for flag, value in zip(self.args, self.args[1:], strict=False) if flag == "--entity"
+        ]
         return frozenset(names) if names else None
 
     @property
@@ -173,7 +175,9 @@ def same_outcome() -> Callable[[Any, Any], bool]:
         if isinstance(recorded, int | float) and isinstance(actual, int | float):
             return float(recorded) == float(actual)
         if isinstance(recorded, dict) and isinstance(actual, dict):
-            return recorded.keys() == actual.keys() and all(same(recorded[key], actual[key]) for key in recorded)
+            return recorded.keys() == actual.keys() and all(
+                same(recorded[key], actual[key]) for key in recorded
+            )
         if isinstance(recorded, list) and isinstance(actual, list):
             return len(recorded) == len(actual) and all(map(same, recorded, actual))
         return type(recorded) is type(actual) and bool(recorded == actual)

@@ -23,7 +23,10 @@ def call(repository: Repository, tool: str, arguments: dict[str, Any]) -> dict[s
             case "entity_list":
                 result: dict[str, Any] = {"entities": snapshot.entity_names()}
             case "entity_show":
-                result = {"entity": arguments["entity"], "schema": snapshot.entity_schema(arguments["entity"])}
+                result = {
+                    "entity": arguments["entity"],
+                    "schema": snapshot.entity_schema(arguments["entity"]),
+                }
             case "object_list":
                 result = {"entity": arguments["entity"], "objects": snapshot.objects(arguments["entity"])}
             case "object_get":
