@@ -260,6 +260,13 @@ def test_keys_that_json_cannot_hold_are_found(text: str, found: bool) -> None:
     assert has_non_string_key(plain(text)) is found
 
 
+def test_looking_for_such_keys_takes_each_shared_part_once() -> None:
+    shared: list[object] = []
+    for _ in range(60):
+        shared = [shared, shared]
+    assert has_non_string_key(shared) is False
+
+
 def test_directives_are_accepted_and_change_nothing() -> None:
     assert record("%YAML 1.1\n---\na: yes\n...\n") == {"a": "yes"}
     assert record("%TAG ! tag:yaml.org,2002:\n---\na: !int '5'\n") == {"a": 5}

@@ -19,6 +19,12 @@ _BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [%s]\n" % (name, name, b",".join([b"*%c" % (name - 1)] * 9))
     for name in range(ord("b"), ord("k"))
 )
+
+
+def _numbers(start: int) -> bytes:
+    return b",".join(b"%d: 1" % n for n in range(start, start + 600))
+
+
 _COLLIDING = b",".join(b"%d: 1" % (((1 << 61) - 1) * n) for n in range(20_000))
 
 _REFUSED = {
@@ -37,6 +43,10 @@ _REFUSED = {
     "deep keys": b"? " * 10_000,
     "deep blocks": b"".join(b" " * depth + b"a:\n" for depth in range(2_000)),
     "deep after an anchor": b"a: &a x\nb: " + b"[" * 10_000,
+    "deep compact lists after an anchor": b"a: &a x\nb:\n " + b"- " * 300,
+    "typed keys that only a merge adds up": b"a: {<<: [{" + _numbers(0) + b"}, {" + _numbers(600) + b"}]}",
+    "integer of many digits beside an anchor": b"a: &a x\nb: " + b"9" * 5_000,
+    "tagged integer of many digits": b"a: !!int '" + b"9" * 5_000 + b"'",
     "integer of many digits": b"a: " + b"9" * 5_000,
     "integer of millions of digits": b"a: " + b"9" * 2_000_000,
     "lone surrogate": b'a: "\\ud800"',
