@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
+import anyio
 from fastmcp import FastMCP
 from starlette.types import Message, Receive, Scope, Send
 
@@ -273,7 +274,7 @@ class Endpoint:
             result = await self._served.request(scope, version, request.id, request.method, params)
             return 0, messages.result_answer(request.id, messages.encode(result))
         except RequestError as refused:
-            error = _with_kind(refused.error)
+            error = refused.error if isinstance(refused.error.get("data"), dict) else _with_kind(refused.error)
         except messages.Unserialisable:
             return -32603, messages.fault_answer(messages.Fault("unserialisable", request.id))
         try:
@@ -295,7 +296,9 @@ class Endpoint:
             HttpFault: `shutting_down`, or `internal_error` if the work cancelled itself.
         """
         loop = asyncio.get_running_loop()
-        work = loop.create_task(coroutine)
+        # A scope, because a bare cancellation of the task would neither wait for a worker thread nor be seen by it.
+        scope = anyio.CancelScope()
+        work = loop.create_task(_scoped(scope, coroutine))
         gone = loop.create_task(_disconnected(receive))
         try:
             await asyncio.wait((work, gone, self._abandoned), return_when=asyncio.FIRST_COMPLETED)
@@ -303,7 +306,7 @@ class Endpoint:
                 if work.cancelled():
                     raise HttpFault("internal_error")
                 return work.result()
-            work.cancel()
+            scope.cancel()
             if self._abandoned.done():
                 raise HttpFault("shutting_down")
             # Until it has stopped it counts as a request in progress, or disconnecting clients could pile up work.
@@ -312,7 +315,7 @@ class Endpoint:
         finally:
             gone.cancel()
             if not work.done():
-                work.cancel()
+                scope.cancel()
                 self._stuck.add(work)
             work.add_done_callback(self._settled)
 
@@ -432,6 +435,12 @@ def _with_kind(error: dict[str, Any]) -> dict[str, Any]:
         return error
     known = data if isinstance(data, dict) else {}
     return {**error, "data": {"kind": messages.kind_of_code(error.get("code", 0)), **known}}
+
+
+async def _scoped(scope: anyio.CancelScope, coroutine: Coroutine[Any, Any, T]) -> T:
+    with scope:
+        return await coroutine
+    raise asyncio.CancelledError  # the scope was cancelled, and swallowed that
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -37,6 +37,7 @@ GRACE_SECONDS: Final = 5.0
 """How long requests in progress may take after a signal to stop."""
 
 _LAST_RESORT_SECONDS: Final = 5.0
+_THREAD_SECONDS: Final = 1.0
 _KEEP_ALIVE_SECONDS: Final = 75
 _HEAD_SECONDS: Final = 30.0
 _STALLED_SECONDS: Final = 60.0
@@ -118,11 +119,14 @@ def serve(
             complain(
                 program, f"listening on http://{ListenAddress(host, listener.getsockname()[1])}{base_path}"
             )
+        others = set(threading.enumerate())
         try:
             with asyncio.Runner() as runner:
                 runner.run(_serve(app, listener, signals, grace, base_path, hosts, origins))
         except _Stopped:
             return EXIT_OK
+        if _still_running(set(threading.enumerate()) - others):
+            _leave()
     return EXIT_OK
 
 
@@ -155,6 +159,14 @@ async def _serve(
         if endpoint.unfinished:
             # A thread that does not stop cannot be stopped; the process can.
             _leave()
+
+
+def _still_running(threads: Iterable[threading.Thread]) -> bool:
+    """Whether a thread of a call would keep the interpreter from ending; idle ones end within a moment."""
+    held = [thread for thread in threads if not thread.daemon]
+    for thread in held:
+        thread.join(_THREAD_SECONDS / len(held))
+    return any(thread.is_alive() for thread in held)
 
 
 def _leave() -> None:
