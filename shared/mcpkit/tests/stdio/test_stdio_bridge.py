@@ -149,7 +149,7 @@ def test_the_server_sees_the_clients_request_ids() -> None:
 def test_a_server_that_was_not_hardened_still_sends_kinds_and_no_unmapped_text() -> None:
     app: FastMCP[Any] = FastMCP("plain", version="1")
 
-    async def fail(_ctx: Any, _call_next: Any) -> dict[str, Any]:
+    async def fail(ctx: Any, call_next: Any) -> dict[str, Any]:
         raise ValueError("secret")
 
     low = app._mcp_server
