@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mergeway_mcp.repository import Repository, RepositoryError
-from mergeway_mcp.repository.freshness import RACY_NS
+from mergeway_mcp.repository.freshness import RACY_NS, is_racy
 from mergeway_mcp.repository.reading import FileSystem
 
 SECOND = 1_000_000_000
@@ -271,6 +271,19 @@ def test_the_state_token_follows_the_files_and_nothing_else(stage: Stage) -> Non
     (stage.root / "d/b.yaml").unlink()
     stage.disk.stamp(stage.root / "d")
     assert stage.repository.snapshot().state_token != more
+
+
+def test_a_state_is_racy_until_it_is_two_seconds_old() -> None:
+    moment = 1_000 * SECOND
+    key = (moment, moment, 1, 1, 1)
+    assert is_racy(key, moment + 2 * SECOND - 1)
+    assert not is_racy(key, moment + 2 * SECOND)
+    assert is_racy(key, moment - 3_600 * SECOND)  # a file from the future never settles
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows reports the creation time in place of the change time")
+def test_a_change_time_makes_a_state_racy_even_where_the_modification_time_was_set_back() -> None:
+    assert is_racy((SECOND, 1_000 * SECOND, 1, 1, 1), 1_001 * SECOND)
 
 
 CONFIGURATIONS = (

@@ -111,7 +111,8 @@ class _Loader:
             declaration = read_entity(name, value, place._replace(entity=name))
             earlier = self.declarations.get(name)
             if earlier is not None:
-                raise declaration.place.fault(
+                where = declaration.place._replace(included=declaration.included or earlier.included)
+                raise where.fault(
                     f"the entity is defined twice, first in {display_path(self._root, earlier.file)}", key
                 )
             self.declarations[name] = declaration

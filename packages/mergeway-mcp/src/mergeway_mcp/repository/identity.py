@@ -47,7 +47,7 @@ def id_text(value: Any) -> str | None:
         try:
             return float_text(float(value))
         except OverflowError:
-            return "-Inf" if value < 0 else "+Inf"
+            return str(value)  # no double either: there it stays the text it is written as
     if isinstance(value, float):
         return None if math.isnan(value) else float_text(value)
     if isinstance(value, Timestamp):
