@@ -205,16 +205,16 @@ def _sound_handshake(params: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _coded(error: mcp_types.ErrorData) -> dict[str, Any]:
-    """The error object, with a `data.kind` whatever layer it comes from."""
+    """The error object; where nobody gave it an object as data, its code's `data.kind`."""
     if error.code == 0:  # the SDK's code for an exception nobody mapped, whose text may hold anything
         return {
             "code": mcp_types.INTERNAL_ERROR,
             "message": _MASKED,
             "data": {"kind": kind_of_code(mcp_types.INTERNAL_ERROR)},
         }
-    data = error.data if isinstance(error.data, dict) else {}
+    data = error.data if isinstance(error.data, dict) else {"kind": kind_of_code(error.code)}
     return {
         "code": error.code,
         "message": error.message,
-        "data": {"kind": kind_of_code(error.code), **data},
+        "data": data,
     }
