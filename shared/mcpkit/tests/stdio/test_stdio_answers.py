@@ -97,7 +97,8 @@ def test_every_faulty_message_gets_its_answer_and_the_session_goes_on(workshop: 
         server.write(line + b"\n")
         error = server.reply(id_)["error"]
         assert error["code"] == code, name
-        assert isinstance(error["data"]["kind"], str), name
+        # An unknown tool is the exception: the recorded reference servers give it no kind.
+        assert isinstance(error["data"].get("kind"), str) != (name == "unknown tool"), name
         assert server.ask(messages.request(name, "ping"))["result"] == {}
     value = {"ü": [1.5, 10**30, None, "\u2028\n"]}
     assert server.ask(messages.call(10**30, "echo", value=value))["result"]["structuredContent"] == {

@@ -33,6 +33,8 @@ __all__ = ["Bridge"]
 
 _LOG = logging.getLogger("mcpkit.stdio")
 
+_RESERVED_CODES = range(-32099, -32019)  # errors of the protocol itself, since revision 2026-07-28
+
 _MASKED = "internal error; the server's stderr has the details"
 
 
@@ -205,16 +207,14 @@ def _sound_handshake(params: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _coded(error: mcp_types.ErrorData) -> dict[str, Any]:
-    """The error object; where nobody gave it an object as data, its code's `data.kind`."""
+    """The error object; with its code's `data.kind` where the SDK made it, the server's own data as it is."""
     if error.code == 0:  # the SDK's code for an exception nobody mapped, whose text may hold anything
         return {
             "code": mcp_types.INTERNAL_ERROR,
             "message": _MASKED,
             "data": {"kind": kind_of_code(mcp_types.INTERNAL_ERROR)},
         }
-    data = error.data if isinstance(error.data, dict) else {"kind": kind_of_code(error.code)}
-    return {
-        "code": error.code,
-        "message": error.message,
-        "data": data,
-    }
+    data = error.data if isinstance(error.data, dict) else {}
+    if not data or error.code in _RESERVED_CODES:
+        data = {"kind": kind_of_code(error.code), **data}
+    return {"code": error.code, "message": error.message, "data": data}
