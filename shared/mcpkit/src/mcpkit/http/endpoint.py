@@ -165,7 +165,10 @@ class Endpoint:
             raise HttpFault("unsupported_media_type")
         if not accepts_answers(b",".join(headers.get(b"accept", []))):
             raise HttpFault("not_acceptable")
-        _version(headers)
+        if b"mcp-method" not in headers:
+            _version(headers)
+        # Otherwise the request is of revision 2026-07-28 or later, where the refusal of a version must carry the
+        # request's id and name the versions of these revisions only: that takes the body.
         if b"last-event-id" in headers:
             raise HttpFault("resumption_not_supported")
         return None
@@ -177,13 +180,13 @@ class Endpoint:
     ) -> Reply | None:
         body = await self._body(headers, receive)
         message = messages.parse(body)
-        version = _version(headers)
-        if version in MODERN_PROTOCOL_VERSIONS or _is_modern(message):
+        if _is_modern(message) or _version(headers) in MODERN_PROTOCOL_VERSIONS:
             if isinstance(message, messages.Fault):
                 return _fault_reply(message)
             capture = _Capture(send)
             await self._guarded(self._served.modern(scope, _Replay(body), capture), receive)
             return capture.reply()
+        version = _version(headers)
         if isinstance(message, messages.Batch):
             return await self._batch(scope, version, message.messages, receive)
         return await self._single(scope, version, message, receive)
