@@ -66,7 +66,7 @@ class UnknownEntity(EngineError):
     kind = "unknown_entity"
 
     def __init__(self, entity: str) -> None:
-        super().__init__(f"unknown entity: {entity}. Call entity_list for the names there are.")
+        super().__init__("unknown entity: the configuration has none of that name; entity_list gives the names")
         self.entity = entity
 
 
@@ -76,7 +76,7 @@ class EntityNotAllowed(EngineError):
     kind = "entity_not_allowed"
 
     def __init__(self, entity: str) -> None:
-        super().__init__(f"entity not allowed: {entity}. Call entity_list for the names that are.")
+        super().__init__("entity not allowed: the server was started without it; entity_list gives the names it shows")
         self.entity = entity
 
 
@@ -86,7 +86,7 @@ class ObjectNotFound(EngineError):
     kind = "object_not_found"
 
     def __init__(self, entity: str, identifier: str) -> None:
-        super().__init__(f"object not found: {entity} {identifier}. Call object_list for the ids there are.")
+        super().__init__(f"object not found: {entity} has none of that id; object_list gives the ids")
         self.entity = entity
         self.id = identifier
 
