@@ -277,7 +277,9 @@ class Endpoint:
             result = await self._served.request(scope, version, request.id, request.method, params)
             return 0, messages.result_answer(request.id, messages.encode(result))
         except RequestError as refused:
-            error = refused.error if isinstance(refused.error.get("data"), dict) else _with_kind(refused.error)
+            error = (
+                refused.error if isinstance(refused.error.get("data"), dict) else _with_kind(refused.error)
+            )
         except messages.Unserialisable:
             return -32603, messages.fault_answer(messages.Fault("unserialisable", request.id))
         try:
