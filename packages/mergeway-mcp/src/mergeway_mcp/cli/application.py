@@ -26,9 +26,6 @@ def run(arguments: Sequence[str]) -> int:
     """
     try:
         return _run(arguments)
-    except Answered as answered:
-        _write(answered.text)
-        return EXIT_OK
     except UsageError as error:
         _complain(error.message)
         return EXIT_USAGE
@@ -38,6 +35,9 @@ def run(arguments: Sequence[str]) -> int:
     except _OutputFailure as failure:
         _complain(f"cannot write the output ({failure}); free the space or choose another place")
         return EXIT_FAILURE
+    except KeyboardInterrupt:
+        _abandon_stdout()  # what was not written must not hold up the end
+        raise
     except Exception as error:  # a mistake in this program: one line, no contents of the repository
         if os.environ.get(_TRACEBACK):
             raise
@@ -46,7 +46,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
+    try:
+        options = parse(arguments)
+    except Answered as answered:
+        _write(answered.text)
+        return EXIT_OK
     if options.format is not None and options.format not in _FORMATS:
         # Exit code 1, not 2: scripts written for the recorded reference expect it.
         raise CommandFailure(f"--format is none of {', '.join(_FORMATS)}")
