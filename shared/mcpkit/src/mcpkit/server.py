@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import anyio.from_thread
 import anyio.to_thread
@@ -45,6 +45,8 @@ from mcpkit.results import failure, same_json, with_error
 __all__ = ["ErrorTranslation", "KitTool", "add_tool", "create_server", "harden", "in_thread"]
 
 _LOG = logging.getLogger("mcpkit.server")
+
+_ONE_PAGE: Final = 1000
 
 T = TypeVar("T")
 
@@ -207,6 +209,7 @@ def create_server(*, name: str, version: str, instructions: str) -> FastMCP[Any]
         mask_error_details=True,
         strict_input_validation=False,  # KitTool checks; FastMCP's strict mode refuses 1.0 as an integer
         on_duplicate="error",
+        list_page_size=_ONE_PAGE,  # without a page size FastMCP takes any cursor; with one, a made-up cursor is -32602
     )
     _fastmcp.only_tools(app)
     return harden(app)
