@@ -62,6 +62,16 @@ _REASONS: Final[Mapping[str, str]] = {
 }
 
 
+# Pydantic leaves its own names for bounds behind a validator function, which `JsonInteger` is.
+_BOUNDS: Final[Mapping[str, str]] = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+}
+
+
 class ArgumentModel:
     """The arguments of one tool: its published schema and its check.
 
@@ -182,5 +192,5 @@ def _plain(node: Any, definitions: Mapping[str, Any], trail: tuple[str, ...]) ->
         elif key == "title" or (key == "default" and value is None):
             continue
         else:
-            result[key] = _plain(value, definitions, trail)
+            result[_BOUNDS.get(key, key)] = _plain(value, definitions, trail)
     return result
