@@ -521,7 +521,8 @@ async def application(
 ) -> AsyncIterator[Endpoint]:
     """The ASGI application of a FastMCP server, usable while the context lasts.
 
-    The server is hardened (`mcpkit.server.harden`) and its lifespan runs around the context.
+    The server is hardened (`mcpkit.server.harden`) and its lifespan runs around the context. Custom routes of the server
+    are not served.
 
     Args:
         app: the server.
@@ -532,7 +533,10 @@ async def application(
 
     Raises:
         UsageError: an allowed host or origin is malformed.
+        ValueError: the server has an authentication provider, which this endpoint would leave out.
     """
+    if app.auth is not None:
+        raise ValueError("this endpoint has no authentication; serve this app with FastMCP's own run_http")
     rules = AccessRules(allow_hosts, allow_origins)
     async with exchanges(harden(app)) as served:
         yield Endpoint(served, base_path, rules, limits)
