@@ -58,6 +58,11 @@ COMMAND_LINE: Final = CommandLine(
         Flag("entity", "Expose only this entity.", "name", repeatable=True),
         Flag("confine", "Refuse includes and links that leave the root."),
     ],
+    examples=[
+        "mergeway-mcp --root /path/to/repository",
+        "mergeway-mcp --root . --entity Service --entity Team --confine",
+        "mergeway-mcp --root . --transport http --http-listen 127.0.0.1:8080 --http-base-path /mcp",
+    ],
 )
 
 

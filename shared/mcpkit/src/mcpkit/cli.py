@@ -141,15 +141,23 @@ class CommandLine:
         summary: first line of the usage text.
         flags: in the order of the usage text.
         arguments: how arguments after the flags are shown in the usage text, if there are any.
+        examples: whole command lines worth copying.
     """
 
     def __init__(
-        self, program: str, version: str, summary: str, flags: Sequence[Flag], arguments: str = ""
+        self,
+        program: str,
+        version: str,
+        summary: str,
+        flags: Sequence[Flag],
+        arguments: str = "",
+        examples: Sequence[str] = (),
     ) -> None:
         self.program = program
         self.version = version
         self._summary = summary
         self._arguments = arguments
+        self._examples = tuple(examples)
         self._flags = {flag.name: flag for flag in flags}
 
     def usage(self) -> str:
@@ -160,6 +168,8 @@ class CommandLine:
         head = f"Usage: {self.program} [flags] {self._arguments}".rstrip()
         lines = [self._summary, "", head, "", "Flags:"]
         lines += [f"  {left:<{width}}  {right}" for left, right in rows]
+        if self._examples:
+            lines += ["", "Examples:", *(f"  {example}" for example in self._examples)]
         return "\n".join(lines) + "\n"
 
     def parse(self, arguments: Sequence[str]) -> Parsed:

@@ -22,6 +22,7 @@ import anyio
 from fastmcp import FastMCP
 from starlette.types import Message, Receive, Scope, Send
 
+from mcpkit import messages
 from mcpkit._fastmcp_http import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     MODERN_PROTOCOL_VERSIONS,
@@ -33,7 +34,6 @@ from mcpkit.errors import INVALID_PARAMS
 from mcpkit.http.faults import HttpFault
 from mcpkit.http.rules import AccessRules, accepts_answers, is_json, path_matches, split_target
 from mcpkit.server import harden
-from mcpkit.stdio import messages
 from mcpkit.surface import LATEST_HANDSHAKE_VERSION, negotiate
 
 __all__ = ["HEALTH_PATH", "MAX_BODY", "Endpoint", "Limits", "application"]

@@ -24,7 +24,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from mcpkit import _fastmcp
-from mcpkit.stdio.messages import Unserialisable, encode, kind_of_code
+from mcpkit.messages import Unserialisable, encode, kind_of_code
 from mcpkit.stdio.session import Delivery, Session
 from mcpkit.stdio.streams import Outbox
 from mcpkit.surface import negotiate

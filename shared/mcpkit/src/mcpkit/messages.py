@@ -1,4 +1,4 @@
-"""What one line of input is, and how answers are written. Pure.
+"""What one message is, and how answers are written; for stdio and HTTP alike. Pure.
 
 JSON-RPC 2.0 says which shapes are requests, notifications, responses and batches; the Model Context Protocol adds that
 `params` is an object and an `id` a string or an integer. A `params` of null counts as absent, which is what the SDK does.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-
-from mcpkit.stdio.framing import HEAD, TooLong
 
 TYPE_CHECKING = False  # importing typing for this constant would take longer than this module does
 if TYPE_CHECKING:
@@ -23,11 +21,13 @@ if TYPE_CHECKING:
 __all__ = [
     "BATCH_LIMIT",
     "DEPTH_LIMIT",
+    "HEAD",
     "Batch",
     "Fault",
     "Notification",
     "Request",
     "Response",
+    "TooLong",
     "Unserialisable",
     "encode",
     "error_answer",
@@ -81,6 +81,19 @@ _KINDS = {
     -32021: "missing_client_capability",
     -32022: "unsupported_protocol_version",
 }
+
+
+HEAD = 64 * 1024
+"""How much of a message that is too long is kept, in bytes: enough to find its id."""
+
+
+class TooLong:
+    """Stands for a line over the limit; `head` is its beginning, the rest was discarded unread."""
+
+    __slots__ = ("head",)
+
+    def __init__(self, head: bytes) -> None:
+        self.head = head
 
 
 class Fault:
