@@ -1,4 +1,8 @@
-"""What the tests that span packages share: Node, and what it takes from npm."""
+"""What the tests that span packages share: Node, and what it takes from npm.
+
+To raise a version: change the folder's package.json, then `npm install --package-lock-only` there, by the npm that lies
+beside Node in `.venv`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +20,7 @@ import pytest
 INSTALL_SECONDS: Final = 240
 NPM_FLAGS: Final = (
     "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error",
+    "--fetch-timeout=60000", "--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000",
 )  # fmt: skip
 UNREACHABLE: Final = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH")
 
@@ -67,13 +71,17 @@ def npm_install(node: Path) -> Callable[[Path], Path]:
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Keep the other workers of the same test run out; ends with the process, however that ends."""
-    name = hashlib.sha256(str(folder).encode("utf-8")).hexdigest()[:16]
-    with open(Path(tempfile.gettempdir(), f"npm-install-{name}.lock"), "a+b") as lock:
+    with open(folder / "package-lock.json", "rb") as lock:
         if sys.platform == "win32":
             import msvcrt
 
-            lock.seek(0)
-            msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
+            lock.seek(1 << 30)  # locks forbid reading there: far behind the end they disturb nobody
+            while True:
+                try:
+                    msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
+                    break
+                except OSError:  # ten seconds have passed; pytest's timeout ends this
+                    continue
         else:
             import fcntl
 
