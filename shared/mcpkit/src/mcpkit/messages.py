@@ -29,6 +29,7 @@ __all__ = [
     "Response",
     "TooLong",
     "Unserialisable",
+    "coded",
     "encode",
     "error_answer",
     "fault_answer",
@@ -70,6 +71,9 @@ _FAULTS = {
     "startup_failed": (-32603, "the server could not start; its stderr says why"),
     "unserialisable": (-32603, "the result holds a value that JSON cannot carry"),
 }
+
+_RESERVED_CODES = range(-32099, -32019)
+"""Codes of the protocol itself, from revision 2026-07-28 on."""
 
 _KINDS = {
     -32700: "parse_error",
@@ -327,3 +331,19 @@ def fault_answer(fault: Fault) -> bytes:
 def kind_of_code(code: int) -> str:
     """The `data.kind` of an error that came without one."""
     return _KINDS.get(code, "server_error")
+
+
+def coded(error: dict[str, Any]) -> dict[str, Any]:
+    """The error object of a response, with a `data.kind` where no one gave it data of its own.
+
+    What a server put into `data` stays as it is; the codes that the specification reserves for the protocol always get
+    their kind. Code 0 is what the SDK makes of an exception nobody mapped: its text may hold anything and is masked.
+    """
+    code, data = error["code"], error.get("data")
+    if code == 0:
+        code, message = _FAULTS["internal_error"]
+        return {"code": code, "message": message, "data": {"kind": "internal_error"}}
+    data = data if isinstance(data, dict) else {}
+    if not data or code in _RESERVED_CODES:
+        data = {"kind": kind_of_code(code), **data}
+    return {"code": code, "message": error["message"], "data": data}

@@ -29,6 +29,7 @@ from mcp import MCPError
 from mcp_types import ToolAnnotations
 from pydantic import PrivateAttr
 from pydantic import ValidationError as PydanticValidationError
+from pydantic_core import PydanticSerializationError
 
 from mcpkit import _fastmcp
 from mcpkit.errors import (
@@ -151,6 +152,12 @@ def _translate(error: Exception) -> ToolResult:
     if isinstance(error, FastMCPError):
         # A ToolError raised on purpose by a server written for plain FastMCP: its text is meant for the model.
         return failure(ToolFailure(str(error), kind="tool_error"))
+    if isinstance(error, PydanticSerializationError):
+        raise _request_error(
+            RequestFailure(
+                "the result holds a value that JSON cannot carry", kind="unserialisable", code=INTERNAL_ERROR
+            )
+        ) from None
     _LOG.error("unexpected error in a tool", exc_info=error)
     raise _request_error(
         RequestFailure(
@@ -165,11 +172,10 @@ def _request_error(error: KitError) -> MCPError:
 
 
 class _NotAgain(logging.Filter):
-    """Drops FastMCP's own record of an exception that `ErrorTranslation` maps or logs."""
+    """Drops FastMCP's own record of a failed call: `ErrorTranslation` maps it, and logs what is unexpected."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-        return not (error is not None and record.getMessage().startswith("Error calling tool"))
+        return not record.getMessage().startswith("Error calling tool")
 
 
 def _quiet_logging() -> None:

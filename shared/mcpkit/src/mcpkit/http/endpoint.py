@@ -277,9 +277,7 @@ class Endpoint:
             result = await self._served.request(scope, version, request.id, request.method, params)
             return 0, messages.result_answer(request.id, messages.encode(result))
         except RequestError as refused:
-            error = (
-                refused.error if isinstance(refused.error.get("data"), dict) else _with_kind(refused.error)
-            )
+            error = messages.coded(refused.error)
         except messages.Unserialisable:
             return -32603, messages.fault_answer(messages.Fault("unserialisable", request.id))
         try:
@@ -434,14 +432,6 @@ def _initialize_params(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _with_kind(error: dict[str, Any]) -> dict[str, Any]:
-    data = error.get("data")
-    if isinstance(data, dict) and "kind" in data:
-        return error
-    known = data if isinstance(data, dict) else {}
-    return {**error, "data": {"kind": messages.kind_of_code(error.get("code", 0)), **known}}
-
-
 async def _scoped(scope: anyio.CancelScope, coroutine: Coroutine[Any, Any, T]) -> T:
     with scope:
         return await coroutine
@@ -497,7 +487,7 @@ class _Capture:
         answer = json.loads(self._body)
         if "error" not in answer:
             return Reply(self._status, self._body)
-        error = messages.encode(_with_kind(answer["error"]))
+        error = messages.encode(messages.coded(answer["error"]))
         return Reply(self._status, messages.error_answer(answer.get("id"), error))
 
 

@@ -24,7 +24,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from mcpkit import _fastmcp
-from mcpkit.messages import Unserialisable, encode, kind_of_code
+from mcpkit.messages import Unserialisable, coded, encode
 from mcpkit.stdio.session import Delivery, Session
 from mcpkit.stdio.streams import Outbox
 from mcpkit.surface import negotiate
@@ -32,10 +32,6 @@ from mcpkit.surface import negotiate
 __all__ = ["Bridge"]
 
 _LOG = logging.getLogger("mcpkit.stdio")
-
-_RESERVED_CODES = range(-32099, -32019)  # errors of the protocol itself, since revision 2026-07-28
-
-_MASKED = "internal error; the server's stderr has the details"
 
 
 class _Bell:
@@ -167,7 +163,11 @@ class Bridge:
             case JSONRPCError():
                 if message.id is None:
                     return []
-                return self._answer(message.id, self._session.error, _coded(message.error))
+                return self._answer(
+                    message.id,
+                    self._session.error,
+                    coded(message.error.model_dump(by_alias=True, mode="json")),
+                )
             case JSONRPCRequest() | JSONRPCNotification():
                 try:
                     line = encode(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
@@ -204,17 +204,3 @@ def _sound_handshake(params: dict[str, Any] | None) -> dict[str, Any]:
             "clientInfo": {"name": "unknown", "version": "0"},
         }
     return params
-
-
-def _coded(error: mcp_types.ErrorData) -> dict[str, Any]:
-    """The error object; with its code's `data.kind` where the SDK made it, the server's own data as it is."""
-    if error.code == 0:  # the SDK's code for an exception nobody mapped, whose text may hold anything
-        return {
-            "code": mcp_types.INTERNAL_ERROR,
-            "message": _MASKED,
-            "data": {"kind": kind_of_code(mcp_types.INTERNAL_ERROR)},
-        }
-    data = error.data if isinstance(error.data, dict) else {}
-    if not data or error.code in _RESERVED_CODES:
-        data = {"kind": kind_of_code(error.code), **data}
-    return {"code": error.code, "message": error.message, "data": data}
