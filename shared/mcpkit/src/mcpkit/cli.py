@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, NoReturn
 
 __all__ = [
     "EXIT_FAILURE",
+    "EXIT_INTERRUPTED",
     "EXIT_OK",
     "EXIT_USAGE",
     "CommandFailure",
@@ -38,6 +39,9 @@ EXIT_FAILURE: Final = 1
 
 EXIT_USAGE: Final = 2
 """The command line or what it names is wrong; nothing was served."""
+
+EXIT_INTERRUPTED: Final = 130
+"""Interrupted before it served, while it still checked what it was given: 128 and the number of SIGINT, as shells say it."""
 
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
@@ -243,7 +247,8 @@ def run(line: CommandLine, action: Callable[[Parsed], int], arguments: Sequence[
         arguments: `sys.argv[1:]` unless given.
 
     Returns:
-        What `action` returned, 0 after help or version, 1 after `CommandFailure`, 2 after `UsageError`.
+        What `action` returned, 0 after help or version, 1 after `CommandFailure`, 2 after `UsageError`, 130 after an
+        interrupt that `action` did not take.
     """
     try:
         parsed = line.parse(sys.argv[1:] if arguments is None else arguments)
@@ -264,6 +269,8 @@ def run(line: CommandLine, action: Callable[[Parsed], int], arguments: Sequence[
     except CommandFailure as error:
         complain(line.program, error.message)
         return EXIT_FAILURE
+    except KeyboardInterrupt:  # nobody needs a traceback to see what they did themselves
+        return EXIT_INTERRUPTED
 
 
 def complain(program: str, message: str) -> None:
