@@ -114,7 +114,13 @@ def _serve(parsed: Parsed) -> int:
 
 def _root(text: str) -> str:
     # An empty root means the working directory, as it does for the recorded reference server.
-    root = os.path.abspath(text) if text else os.getcwd()
+    try:
+        root = os.path.abspath(text or ".")
+    except OSError:  # the working directory was removed
+        raise UsageError(
+            "the working directory is gone; give --root an absolute path to the folder with mergeway.yaml",
+            kind="bad_root",
+        ) from None
     if not os.path.exists(root):
         raise UsageError(
             "the root does not exist; give --root the folder with mergeway.yaml", kind="bad_root"
