@@ -8,9 +8,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 from tests.benchmarks.figures import Figure
-from tests.benchmarks.peers import EXAMPLE, HELLO, HttpConnection, Tool, hello_world, http_server, our_server
+from tests.benchmarks.peers import (
+    EXAMPLE,
+    HELLO,
+    HttpConnection,
+    Tool,
+    hello_world,
+    http_server,
+    our_server,
+    resident,
+)
 from tests.benchmarks.warm import LIST
 
 __all__ = ["http_calls"]
@@ -47,8 +55,8 @@ def http_calls(folder: Path, *, rounds: int, seconds: float) -> Iterator[Figure]
         yield Figure(
             "idle memory after those calls, HTTP",
             "FastMCP hello world",
-            [psutil.Process(our_process).memory_info().rss / 2**20],
-            [psutil.Process(their_process).memory_info().rss / 2**20],
+            [resident(our_process) / 2**20],
+            [resident(their_process) / 2**20],
             "MiB",
         )
 

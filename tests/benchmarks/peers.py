@@ -34,6 +34,7 @@ __all__ = [
     "hello_world",
     "http_server",
     "our_server",
+    "resident",
 ]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -119,6 +120,12 @@ def our_server(root: Path, *options: str) -> list[str]:
     return [program, "--root", str(root), *options]
 
 
+def resident(pid: int) -> int:
+    """Bytes of memory that a process and its children occupy now; on Windows the program is a child of its launcher."""
+    process = psutil.Process(pid)
+    return sum(int(each.memory_info().rss) for each in (process, *process.children(recursive=True)))
+
+
 class StdioServer:
     """A server over its stdin and stdout, after the handshake."""
 
@@ -148,7 +155,7 @@ class StdioServer:
     @property
     def resident(self) -> int:
         """Bytes of memory that the process occupies now."""
-        return int(psutil.Process(self._process.pid).memory_info().rss)
+        return resident(self._process.pid)
 
     def call(self, tool: Tool) -> bytes:
         """The line a call is answered with.

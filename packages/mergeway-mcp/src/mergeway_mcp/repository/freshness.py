@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from .confinement import Confinement
@@ -134,6 +134,11 @@ class Look:
         self.seen_files: dict[str, FileEntry] = {}
         self.seen_folders: dict[str, FolderEntry] = {}
 
+    @property
+    def states(self) -> Mapping[str, FileEntry]:
+        """What this look knows of files by now."""
+        return self._files
+
     def at_this_moment(self) -> Look:
         """A look that shares the states of this one and keeps account of its own paths."""
         return Look(self._disk, self._checkpoint, self)
@@ -219,10 +224,9 @@ class Look:
             for at, entry in enumerate(suspects):
                 if self.file(entry.path) is not entry:
                     # The rest of this look need not ask again for what has just been found unchanged.
-                    changed = {suspect.path for suspect in suspects[at:]}
-                    for known in files:
-                        if known.path not in changed:
-                            self._files.setdefault(known.path, known)
+                    undecided = {suspect.path for suspect in suspects[at:]}
+                    found = {known.path: known for known in files if known.path not in undecided}
+                    self._files.update({**found, **self._files})
                     return False
         except RepositoryError:
             return False

@@ -12,7 +12,7 @@ import itertools
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -50,13 +50,18 @@ class _Expansion(NamedTuple):
     fault: RepositoryError | None
 
 
+#: What a path that an include matched holds: records, or None where there is no file.
+_Part = tuple[FileEntry, FileRecords | None]
+
+
 class _World(NamedTuple):
-    """What the last successful load was made of."""
+    """What the last successful load was made of; expansions and parts by entity, parts in the order of the paths."""
 
     snapshot: Snapshot
     files: list[FileEntry]
     folders: list[FolderEntry]
     expansions: Mapping[str, list[_Expansion]]
+    parts: Mapping[str, list[_Part]]
 
 
 class Repository:
@@ -148,13 +153,14 @@ class Repository:
         # Asked also where a folder has changed: most files in it have not.
         if world is not None and look.files_unchanged(world.files) and same_folders:
             return world.snapshot
+        del world  # a new configuration lets go of it, see there
         with _collector_at_rest() as set_aside:
-            snapshot = self._reload(look, world, same_folders=same_folders)
+            snapshot = self._reload(look, same_folders=same_folders)
             if self._parsed >= _MANY_RECORDS:
                 set_aside()
             return snapshot
 
-    def _reload(self, look: Look, world: _World | None, *, same_folders: bool) -> Snapshot:
+    def _reload(self, look: Look, *, same_folders: bool) -> Snapshot:
         self._parsed = 0
         configuration = self._configuration(look)
         missing = [name for name in sorted(self.allowed or ()) if name not in configuration.entities]
@@ -164,30 +170,37 @@ class Repository:
                 file=configuration.file,
                 entity=missing[0],
             )
-        folders_seen: Iterable[FolderEntry]
-        if world is not None and same_folders and world.snapshot.configuration is configuration:
+        # After another configuration there is no world: where there is one, it is of this configuration.
+        before = self._world if same_folders else None
+        expansions: Mapping[str, list[_Expansion]]
+        if before is not None:
             # Patterns match by names alone, and those are what they were.
-            expansions, folders_seen = world.expansions, world.folders
+            expansions = before.expansions
         else:
             expansions = {name: self._expand(entity, look) for name, entity in configuration.entities.items()}
-            folders_seen = look.seen_folders.values()
         uses = Counter(path for rules in expansions.values() for rule in rules for path in rule.paths)
         records: dict[str, EntityRecords] = {}
+        parts: dict[str, list[_Part]] = {}
         data_files: dict[str, FileEntry] = {}
         for name, entity in configuration.entities.items():
-            records[name] = self._entity(entity, expansions[name], look, uses, data_files)
+            known = before.parts[name] if before is not None else ()
+            parts[name] = self._parts(expansions[name], look, uses, known)
+            records[name] = self._entity(entity, parts[name])
+            data_files.update((entry.path, entry) for entry, part in parts[name] if part is not None)
         _refuse_shared_ids(configuration, records, self._records)
         loaded = self._loaded
         config_files = [] if loaded is None else loaded.files
         snapshot = Snapshot(configuration, records, self.allowed, [*config_files, *data_files.values()])
         self._records = records
-        files = {entry.path: entry for entry in (*config_files, *look.seen_files.values())}
+        kept_files, kept_folders = (before.files, before.folders) if before is not None else ((), ())
+        files = {entry.path: entry for entry in (*kept_files, *config_files, *look.seen_files.values())}
+        config_folders = () if loaded is None else loaded.folders
         folders = {
-            entry.path: entry for entry in (*(() if loaded is None else loaded.folders), *folders_seen)
+            entry.path: entry for entry in (*kept_folders, *config_folders, *look.seen_folders.values())
         }
         self._disk.files = files
         self._disk.folders = folders
-        self._world = _World(snapshot, list(files.values()), list(folders.values()), expansions)
+        self._world = _World(snapshot, list(files.values()), list(folders.values()), expansions, parts)
         return snapshot
 
     def _configuration(self, look: Look) -> Configuration:
@@ -235,34 +248,46 @@ class Repository:
                 expansions.append(_Expansion(rule, paths, None))
         return expansions
 
-    def _entity(
-        self,
-        entity: Entity,
-        expansions: Iterable[_Expansion],
-        look: Look,
-        uses: Counter[str],
-        data_files: dict[str, FileEntry],
-    ) -> EntityRecords:
-        files: list[FileRecords] = []
+    def _parts(
+        self, expansions: Iterable[_Expansion], look: Look, uses: Counter[str], before: Sequence[_Part]
+    ) -> list[_Part]:
+        """What the paths of an entity hold, in their order.
+
+        Args:
+            expansions: Its includes.
+            look: The disk.
+            uses: How often each path is still to be read.
+            before: The same of the same paths at the last load, or nothing.
+        """
+        parts: list[_Part] = []
+        unchanged = look.states if before else {}
         for expansion in expansions:
             if expansion.fault is not None:
                 raise expansion.fault
             for path in expansion.paths:
+                if unchanged and unchanged.get(path) is (known := before[len(parts)])[0]:
+                    # Nearly every file of a reload, so this is what an edit costs beside the parse.
+                    parts.append(known)
+                    continue
                 uses[path] -= 1
                 try:
                     entry = look.file(path)
                 except RepositoryError as error:
-                    raise _of_entity(error, entity.name) from None
+                    raise _of_entity(error, expansion.rule.entity) from None
                 if entry.kind in {"missing", "folder"}:
+                    parts.append((entry, None))
                     continue
                 if entry.kind == "fault":
-                    raise RepositoryError(entry.reason, file=path, entity=entity.name)
-                data_files[path] = entry
-                files.append(self._file(entry, expansion.rule, look, keep=uses[path] > 0))
+                    raise RepositoryError(entry.reason, file=path, entity=expansion.rule.entity)
+                parts.append((entry, self._file(entry, expansion.rule, look, keep=uses[path] > 0)))
+        return parts
+
+    def _entity(self, entity: Entity, parts: Iterable[_Part]) -> EntityRecords:
+        files = tuple(part for _, part in parts if part is not None)
         known = self._records.get(entity.name)
         if known is not None and known.entity is entity and _same(known.files, files):
             return known
-        return EntityRecords(entity, tuple(files))
+        return EntityRecords(entity, files)
 
     def _file(self, entry: FileEntry, rule: RecordRule, look: Look, *, keep: bool) -> FileRecords:
         result = entry.parsed.get(rule)
@@ -309,7 +334,7 @@ def _of_entity(error: RepositoryError, entity: str) -> RepositoryError:
     return RepositoryError(error.reason, file=error.file, entity=entity)
 
 
-def _same(known: tuple[FileRecords, ...], files: list[FileRecords]) -> bool:
+def _same(known: Sequence[FileRecords], files: Sequence[FileRecords]) -> bool:
     return len(known) == len(files) and all(old is new for old, new in zip(known, files, strict=True))
 
 
