@@ -22,7 +22,16 @@ NPM_FLAGS: Final = (
     "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error",
     "--fetch-timeout=60000", "--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000",
 )  # fmt: skip
-UNREACHABLE: Final = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH")
+UNREACHABLE: Final = (
+    "CERT_IN_CHAIN",
+    "UNABLE_TO_GET_ISSUER_CERT",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ETIMEDOUT",
+    "ENETUNREACH",
+)
 
 
 @pytest.fixture(scope="session")
