@@ -38,7 +38,11 @@ _LIMIT = Field(
     description=f"Most entries to return, 1 to {MAX_LIMIT}; more is taken as {MAX_LIMIT}. Left out: everything.",
 )
 _CURSOR = Field(description="nextCursor of the page before, with the other arguments unchanged.")
-_FIELDS = Field(description="Names of the fields to return; unknown ones are ignored. Left out: all fields.")
+# fail_fast here and below: one fault is told, so a list of a million wrong entries is not looked through.
+_FIELDS = Field(
+    description="Names of the fields to return; unknown ones are ignored. Left out: all fields.",
+    fail_fast=True,
+)
 
 Limit = Annotated[JsonInteger, _LIMIT]
 Cursor = Annotated[str, _CURSOR]
@@ -192,7 +196,7 @@ def create(repository: Repository) -> FastMCP[Any]:
         entities: Annotated[
             list[str] | None,
             NullAccepted,
-            Field(description="Entities to export. Left out or empty: all of them."),
+            Field(description="Entities to export. Left out or empty: all of them.", fail_fast=True),
         ] = None,
         fields: Fields | None = None,
         limit: Limit | None = None,
