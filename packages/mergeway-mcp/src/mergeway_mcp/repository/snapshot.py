@@ -6,7 +6,7 @@ their records were loaded.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from .describe import describe_entity
@@ -339,7 +339,7 @@ class Snapshot:
         return entity
 
     def _fields(
-        self, entity: Entity, part: FileRecords, position: int, wanted: Set[str] | None
+        self, entity: Entity, part: FileRecords, position: int, wanted: frozenset[str] | None
     ) -> dict[str, Any]:
         record = part.fields[position]
         item = position + 1 if part.multiple else None
@@ -360,7 +360,7 @@ class Snapshot:
         return error.presented(self.configuration.root, self._allowed)
 
 
-def _as_set(names: Collection[str] | None) -> Set[str] | None:
+def _as_set(names: Collection[str] | None) -> frozenset[str] | None:
     # A caller may name very many, and each is asked for once a field of every record.
     return None if names is None else frozenset(names)
 
