@@ -38,7 +38,7 @@ def first_load(made: Generated, *, rounds: int) -> Iterator[Figure | Fact]:
     readers = {kind: int(count) for kind, count in measure("readers", made.root).items()}
     share = readers["exact"] / len(made.files)
     yield Fact(
-        f"readers of the {len(made.files):,} files",
+        f"readers of the {len(made.files):,} files with {made.records:,} records",
         f"json {readers['json']:,}, events {readers['events']:,}, the exact (slow) reader {readers['exact']:,} = {share:.1%}",
     )
 
