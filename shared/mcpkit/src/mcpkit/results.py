@@ -13,9 +13,23 @@ from fastmcp.tools import ToolResult
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
-from mcpkit.errors import ToolFailure
+from mcpkit.errors import RequestFailure, ToolFailure
+from mcpkit.messages import encode_in_slices
 
-__all__ = ["PreparedResult", "compact_json", "failure", "same_json", "summary_and_json", "with_error"]
+__all__ = [
+    "MAX_CHARACTERS",
+    "PreparedResult",
+    "compact_json",
+    "failure",
+    "same_json",
+    "summary_and_json",
+    "with_error",
+]
+
+MAX_CHARACTERS: Final = 256 * 1024 * 1024
+"""Longest text of a result."""
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 _ERROR_SCHEMA: Final = {
     "type": "object",
@@ -34,8 +48,19 @@ def compact_json(value: Any) -> str:
     Raises:
         ValueError: the value holds NaN or an infinity, which JSON has no form for.
         TypeError: the value holds something that is not a JSON value.
+        RequestFailure: the text is longer than `MAX_CHARACTERS`: kind `result_too_large`.
     """
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    pieces: list[str] = []
+    room = MAX_CHARACTERS
+    for piece in encode_in_slices(_ENCODER, value):
+        room -= len(piece)
+        if room < 0:
+            raise RequestFailure(
+                "the answer is too long to send; ask for less at once, for instance with limit or fields",
+                kind="result_too_large",
+            )
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 class PreparedResult(ToolResult):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from fastmcp import FastMCP
@@ -32,6 +33,9 @@ from mcpkit.surface import negotiate
 __all__ = ["Bridge"]
 
 _LOG = logging.getLogger("mcpkit.stdio")
+
+_LARGE = 1024 * 1024
+"""Characters from which on a result is encoded in a thread of its own."""
 
 
 class _Bell:
@@ -152,7 +156,13 @@ class Bridge:
         self._outbox.on_room = room.ring
         async with from_server:
             async for item in from_server:
-                for line in self._lines(item.message):
+                if _is_large(
+                    item.message
+                ):  # encoding it may take seconds; calls and cancellations go on meanwhile
+                    lines = await anyio.to_thread.run_sync(self._lines, item.message)
+                else:
+                    lines = self._lines(item.message)
+                for line in lines:
                     while not self._outbox.offer(line):
                         await room.wait()
 
@@ -187,6 +197,16 @@ class Bridge:
             _LOG.error("a result could not be sent: %s", error)
             return self._session.unserialisable(call_id)
         return settle(call_id, encoded)
+
+
+def _is_large(message: JSONRPCMessage) -> bool:
+    """Whether a response carries a long text, by which a tool's result tells its size."""
+    if not isinstance(message, JSONRPCResponse):
+        return False
+    content = message.result.get("content")
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and len(block.get("text") or "") > _LARGE for block in content
+    )
 
 
 def _sound_handshake(params: dict[str, Any] | None) -> dict[str, Any]:
