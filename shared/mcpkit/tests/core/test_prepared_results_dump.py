@@ -10,7 +10,7 @@ from mcp_types import CallToolResult
 from mcpkit.errors import ToolFailure
 from mcpkit.results import PreparedResult, failure, same_json, summary_and_json
 
-WIRE = {"by_alias": True, "mode": "json", "exclude_none": True}
+WIRE: dict[str, Any] = {"by_alias": True, "mode": "json", "exclude_none": True}
 
 RESULTS = {
     "success": same_json({"rows": [1, None, {"deep": None}], "text": "é"}),
