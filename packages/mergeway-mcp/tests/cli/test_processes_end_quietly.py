@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,12 @@ def test_an_interrupt_ends_with_130_and_without_a_word(
     program: list[str], write_repository: Callable[[dict[str, str]], Path]
 ) -> None:
     root = big_repository(write_repository)
+    # A shell that runs the tests in the background has its children ignore interrupts; this one must not.
+    heeding = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     with subprocess.Popen(
-        [*program, "--root", str(root), "export"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", heeding, *program, "--root", str(root), "export"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -51,7 +51,7 @@ _ENVELOPE_KEY = "io.modelcontextprotocol/protocolVersion"
 
 # Codes: JSON-RPC 2.0, section 5.1. Spelled here because mcpkit.errors needs typing; a test compares the two.
 _FAULTS = {
-    "parse_error": (-32700, "not valid JSON; send one JSON object a line, in UTF-8"),
+    "parse_error": (-32700, "not valid JSON; send one JSON object in UTF-8, on a line of its own over stdio"),
     "invalid_request": (-32600, "not a JSON-RPC 2.0 request with a string or integer id"),
     "invalid_params": (-32602, "params must be an object of valid Unicode strings"),
     "message_too_large": (-32600, "the message is longer than 32 MiB; send less at once"),

@@ -167,7 +167,13 @@ def main(arguments: list[str]) -> int:
 
     from mcpkit.server import harden
 
-    app = getattr(importlib.import_module(module), attribute, None)
+    try:
+        app = getattr(importlib.import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        sys.stderr.write(f"mcpkit.surface: {error.name} is not installed here; try pip install -e . first\n")
+        return 2
     if not isinstance(app, FastMCP):
         sys.stderr.write("mcpkit.surface: MODULE:ATTRIBUTE names no FastMCP server\n")
         return 2
