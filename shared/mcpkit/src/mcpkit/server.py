@@ -178,10 +178,10 @@ class _NotAgain(logging.Filter):
         return not record.getMessage().startswith("Error calling tool")
 
 
-def _quiet_logging() -> None:
+def _quiet_logging(program: str) -> None:
     """Plain one-line errors on stderr and nothing else: a healthy server's stderr is silent."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    handler.setFormatter(logging.Formatter(f"{program.replace('%', '%%')}: %(message)s"))
     handler.addFilter(_NotAgain())
     for name in ("fastmcp", "mcp", "mcpkit", "uvicorn"):
         logger = logging.getLogger(name)
@@ -199,7 +199,7 @@ def harden(app: FastMCP[Any]) -> FastMCP[Any]:
         app.add_middleware(ErrorTranslation())
     _fastmcp.mask_unexpected_errors(app)
     _fastmcp.coded_request_errors(app)
-    _quiet_logging()
+    _quiet_logging(app.name)
     return app
 
 
