@@ -1,0 +1,69 @@
+"""Reading a text in linear time, with the work counted.
+
+Every rule walks the text through a `Scanner`, and a `Scanner` offers only steps whose cost is known beforehand: a
+literal search (the distance moved), a run of one character class (its length) and a pattern inside a window of fixed
+size. Each step adds its cost to `work`, so that a test can prove a bound for hostile text by counting, not by timing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["WINDOW", "Scanner", "fold"]
+
+WINDOW: Final = 512
+"""Characters a pattern may look at from one place, and the longest value that may be judged harmless."""
+
+
+def fold(text: str) -> str:
+    """Lower-case `text` and keep every position: U+0130 is the only character whose lower case is longer."""
+    return text.replace("\u0130", "i").lower()
+
+
+class Scanner:
+    """A text, its lower-cased twin of equal length, and the number of characters looked at so far.
+
+    Args:
+        text: any string; lone surrogates and control characters are fine.
+    """
+
+    __slots__ = ("folded", "size", "text", "work")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.folded = fold(text)
+        self.size = len(text)
+        self.work = 0
+
+    def find(self, word: str, start: int, *, folded: bool = False) -> int:
+        """Position of `word` at or after `start`, -1 if there is none; `folded` ignores case (give lower case)."""
+        at = (self.folded if folded else self.text).find(word, start)
+        self.work += (self.size if at < 0 else at) - start + 1
+        return at
+
+    def run(self, pattern: re.Pattern[str], start: int) -> int:
+        """End of the run matched at `start`. `pattern` is one possessive repeat of disjoint alternatives."""
+        found = pattern.match(self.text, start)
+        end = start if found is None else found.end()
+        self.work += end - start + 1
+        return end
+
+    def match(self, pattern: re.Pattern[str], start: int, window: int = WINDOW) -> re.Match[str] | None:
+        """Match `pattern` at `start`, seeing at most `window` characters."""
+        limit = min(self.size, start + window)
+        found = pattern.match(self.text, start, limit)
+        self.work += (limit if found is None else found.end()) - start + 1
+        return found
+
+    def before(self, position: int, count: int) -> str:
+        """At most `count` characters before `position`."""
+        self.work += count
+        return self.text[max(0, position - count) : position]
+
+    def line_end(self, start: int) -> int:
+        """Position of the first line break at or after `start`, or the end of the text."""
+        return self.run(_REST_OF_LINE, start)
+
+
+_REST_OF_LINE: Final = re.compile(r"[^\r\n]*+")
