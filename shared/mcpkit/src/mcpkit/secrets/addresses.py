@@ -50,7 +50,7 @@ def _find_userinfo(scanner: Scanner) -> Iterator[Finding]:
         host = text.rfind("@", start, end)
         colon = text.find(":", start, host) if host > 0 else -1
         scanner.work += 2 * (end - start)
-        if at > 0 and text[at - 1].isalnum() and 0 < colon < host - 1:
+        if at > 0 and text[at - 1].isalnum() and 0 < colon < host - 1 and text[colon + 1] != "]":
             value = text[colon + 1 : host]
             if not (is_masked(value) or is_blank(value) or is_variable(value)):
                 # Words such as `password` are hidden here all the same: some databases really run with them.

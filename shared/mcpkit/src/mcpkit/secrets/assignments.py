@@ -14,10 +14,14 @@ from typing import Final
 
 from mcpkit.secrets.findings import Finding
 from mcpkit.secrets.placeholders import (
+    is_bare_word,
     is_blank,
     is_code_expression,
+    is_colour,
     is_placeholder,
     is_prose,
+    is_technical_term,
+    is_template,
     is_wordy,
     looks_random,
     words,
@@ -47,10 +51,13 @@ _GLUED: Final = re.compile(
     r"(?:access|api|app|auth|bearer|bot|client|csrf|csrfmiddleware|device|github|gitlab|id|npm|oauth|push|refresh|"
     r"security|session|shared|signing|slack|sso|user|webhook|xsrf)\Z"
 )
+_ACCOUNT: Final = re.compile(
+    r"(?:admin|db|ftp|mail|mysql|pg|postgres|redis|root|smtp|ssh|sudo|user|vpn|wifi)_\Z"
+)
 # A token of these kinds is vocabulary or a position in a list, not a credential.
 _HARMLESS_HEADS: Final = words(
     """
-    bos cancel cancellation cls continuation decoder encoder end eos forced image input invalid line mask new next
+    bos cancel cancellation cls continuation decoder encoder end eos forced image input invalid key line mask new next
     nextpage output pad page pagination prompt resume sep space special start stop sync syncpage text unk unknown word
     """
 )
@@ -84,6 +91,7 @@ _INSIDE_ESCAPED: Final = {
     "'": re.compile(r"[^'\\\r\n]*+"),
     "`": re.compile(r"[^`\r\n]*+"),
 }
+_APOSTROPHE: Final = re.compile(r"(?<=\w)'(?=\w)")
 _BLOCK: Final = re.compile(r"[|>][+-]?[0-9]?[+-]?[ \t]{0,32}+(?:#[^\r\n]{0,200}+)?(?:\r\n?|\n)")
 _BREAK: Final = re.compile(r"\r\n?|\n")
 _TOKEN_VALUE: Final = re.compile(r"""[^\s"'`<>,;&#|(){}\[\]\\]*+""")
@@ -91,17 +99,25 @@ _PASSWORD_VALUE: Final = re.compile(r"""[^\s"'`<>|\\]*+""")
 _NEXT_PARAMETER: Final = re.compile(r"[,;&](?=[\w.-]{1,40}[=:])|;")
 _WORDS_AFTER: Final = re.compile(r"[ \t]{1,4}[A-Za-z(][^\r\n]{0,160}+")
 _PATH: Final = re.compile(r"(?:[A-Za-z]:\\|[.~]{0,2}/)[\w./~-]*+")
+_OPENING: Final = frozenset("([{")
+_CALLED: Final = re.compile(r"[A-Za-z_$][\w$.]*+")
+_VARIABLE_NAME: Final = re.compile(r"[A-Za-z_]++(?:\.[A-Za-z_]++)*+")
 _FLAG_GAP: Final = re.compile(r"[ \t]{1,4}(?=[^\s-])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name that ends at `end` and whose secret word is of `kind`."""
+    """A name that ends at `end` and whose secret word is of `kind`.
+
+    `before` is what stands before it; `weak` names (`last_pass`) are often something else, so their value must look
+    like a secret too.
+    """
 
     kind: str
     start: int
     end: int
     before: str
+    weak: bool = False
 
     @property
     def is_password(self) -> bool:
@@ -134,7 +150,9 @@ def find_assignments(scanner: Scanner) -> Iterator[Finding]:
         if span is not None:
             start, end = span
             done = end
-            yield Finding(name.kind, start, end, value_visible(name.kind, end - start))
+            # Of several lines nothing stays: the first one may be short.
+            lines = scanner.line_end(start) < end
+            yield Finding(name.kind, start, end, 0 if lines else value_visible(name.kind, end - start))
 
 
 def _names(scanner: Scanner) -> Iterator[_Name]:
@@ -169,7 +187,8 @@ def _name_at(scanner: Scanner, at: int) -> _Name | None:
     kind = _kind(word.group(), scanner.text[at : word.end()], head, fold(before[-32:]))
     if kind is None:
         return None
-    return _Name(kind, at - len(head), rest.end(), before[: len(before) - len(head)])
+    weak = word.group() in {"pass", "pw"} and not _ACCOUNT.search(fold(head))
+    return _Name(kind, at - len(head), rest.end(), before[: len(before) - len(head)], weak)
 
 
 def _kind(word: str, written: str, head: str, before: str) -> str | None:
@@ -182,7 +201,9 @@ def _kind(word: str, written: str, head: str, before: str) -> str | None:
         return "password"
     if word == "pwd":
         return "password" if parted or before.endswith(("user", "db", "sql")) else None
-    if word in {"pass", "pw", "auth"}:
+    if word == "auth":
+        return "token" if head == "_" else None  # npm's `_auth`.
+    if word in {"pass", "pw"}:
         # `pass:` alone is a verdict as often as a password; after an underscore it is a variable.
         return "password" if last == "_" else None
     if not (parted or _GLUED.search(before) or (written.isupper() and head.isupper())):
@@ -210,8 +231,8 @@ def _value(scanner: Scanner, name: _Name) -> tuple[int, int] | None:
     sign, close = separator["sign"], separator["close"]
     if sign == ":" and name.before.endswith((":", "/")) and not close:
         return None  # urn:x:token:y and arn:...:secret:name are paths, not assignments.
-    if sign in {"==", "==="} and _QUOTE.match(text, separator.end()) is None:
-        return None
+    if sign in {"==", "===", "=>"} and _QUOTE.match(text, separator.end()) is None:
+        return None  # A comparison or a function of a program.
     start = separator.end()
     if sign == ":" and any(mark in close for mark in "\"'"):
         following = scanner.match(_NEXT_LINE, start, 128)
@@ -224,7 +245,21 @@ def _value(scanner: Scanner, name: _Name) -> tuple[int, int] | None:
         annotation = scanner.match(_ANNOTATION, start, 80)
         if annotation is not None:
             start, sign = annotation.end(), "="
+    if not any(mark in close for mark in "\"'`") and _closes_quotation(scanner, name, start):
+        return None
     return _assigned(scanner, name, start, sign, spaced=bool(separator["gap"]))
+
+
+def _closes_quotation(scanner: Scanner, name: _Name, start: int) -> bool:
+    """Whether the quote at `start` ends a quotation that began before the name: `print("Password: ", end="")`."""
+    mark = scanner.text[start : start + 1]
+    if not mark or mark not in "\"'`":
+        return False
+    line = scanner.before(name.start, 160)
+    line = line[max(line.rfind("\n"), line.rfind("\r")) + 1 :]
+    if mark == "'":
+        line = _APOSTROPHE.sub("", line)
+    return line.count(mark) % 2 == 1
 
 
 def _assigned(
@@ -256,6 +291,10 @@ def _is_harmless(name: _Name, scanner: Scanner, value: str) -> bool:
         return True
     if "://" in value:
         return True  # The address rules look into it.
+    if name.weak and not looks_random(value, 6):
+        return True
+    if name.kind == "token" and (is_colour(value) or any(mark in value for mark in "([{")):
+        return True  # A colour of a theme, a pattern of a lexer.
     return _PATH.fullmatch(value) is not None and not looks_random(value.replace("/", ""), 20)
 
 
@@ -269,29 +308,17 @@ def _quoted_value(scanner: Scanner, name: _Name, quote: re.Match[str]) -> tuple[
     value = text[start : min(end, start + WINDOW + 1)]
     if _is_harmless(name, scanner, value.strip()) or (len(value) <= WINDOW and is_prose(value)):
         return None
-    if len(value) <= WINDOW and fold(value.strip()) in {
-        "string",
-        "str",
-        "bytes",
-        "none",
-        "null",
-        "true",
-        "false",
-        "required",
-        "optional",
-    }:
+    if len(value) <= WINDOW and (is_bare_word(value.strip()) or is_template(value)):
+        return None
+    if mark == "`" and is_code_expression(value[:WINDOW]):
         return None
     return start, end
 
 
 def _triple_end(scanner: Scanner, mark: str, start: int) -> int:
-    """Where a triple-quoted string ends: its closing quotes, or the end of the line if it has none nearby."""
-    end = scanner.text.find(mark * 3, start, start + 4 * WINDOW)
-    if end < 0:
-        scanner.work += 4 * WINDOW
-        return scanner.line_end(start)
-    scanner.work += end - start
-    return end
+    """Where a triple-quoted string ends: its closing quotes, or the end of the line if it has none."""
+    end = scanner.find(mark * 3, start)
+    return scanner.line_end(start) if end < 0 else end
 
 
 def _block_value(scanner: Scanner, name: _Name, start: int) -> tuple[int, int] | None:
@@ -351,11 +378,17 @@ def _plain_value(
         return None  # A YAML tag, alias or anchor.
     if value.startswith("-") and name.before.endswith("{") and text.startswith("}", end):
         return (start + 1, end) if not is_placeholder(value[1:]) else None
-    follower = text[end : end + 1]
-    if is_code_expression(value + (follower if follower in "([{" else "")):
+    if not name.is_password and text[end : end + 1] in _OPENING and _CALLED.fullmatch(value):
         return None
-    if value.isalpha() and spaced and not name.is_password and sign in {"=", ":="}:
-        return None  # `token = lexeme`: a variable of a program.
+    if is_code_expression(value):
+        return None
+    variable = spaced and sign in {"=", ":="} and _VARIABLE_NAME.fullmatch(value) is not None
+    if variable and (not name.is_password or "_" in value):
+        return None  # `token = lexeme`, `password = saved_value`, `token = Name.Builtin`: variables of a program.
+    if not name.is_password and len(value) < 8 and value.lstrip("-").isdigit():
+        return None  # A number of a token, not a secret one.
+    if sign == ":" and not spaced and value.isalpha():
+        return None
     if sign == ":" and spaced:
         return _after_colon(scanner, name, value, start, end)
     return start, end
@@ -380,8 +413,7 @@ def _after_colon(scanner: Scanner, name: _Name, value: str, start: int, end: int
     if rest is None:
         return (start, end) if not (is_wordy(value) and not name.is_password) else None
     if not word.isalpha() and not (word.isdigit() and len(word) <= 3):
-        numbered = re.fullmatch(r"(?:[A-Za-z]+\d{0,3}|\d{1,3})(?:[-_./](?:[A-Za-z]+\d{0,3}|\d{1,3}))*", word)
-        if numbered and not name.is_password and is_prose(value + rest.group()):
+        if not name.is_password and is_technical_term(word) and len(rest.group().split()) > 1:
             return None
         if name.is_password and _starts_line(scanner, name) and not is_prose(rest.group()):
             # A YAML plain scalar may hold blanks; a comment ends it.

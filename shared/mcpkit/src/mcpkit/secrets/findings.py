@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Finding"]
+__all__ = ["MARK", "Finding"]
+
+MARK: Final = "***"
+"""What stands for the hidden part of a secret."""
 
 
 @dataclass(frozen=True, slots=True)

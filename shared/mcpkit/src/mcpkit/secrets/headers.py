@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcpkit.secrets.findings import Finding
+from mcpkit.secrets.findings import MARK, Finding
 from mcpkit.secrets.placeholders import is_placeholder, is_stock_phrase, is_wordy, looks_random, words
 from mcpkit.secrets.scanning import Scanner
 
@@ -18,7 +18,7 @@ _VALUE: Final = re.compile(r"[A-Za-z0-9._~+/=:|-]*+")
 _BLANKS: Final = re.compile(r"\s{1,64}+")
 # `Authorization: `, `"authorization": "`, `.set('Authorization', '`, `Authorization = f"`.
 _HEADER_NAME_END: Final = re.compile(
-    r"""[\\]{0,3}["'`]?[*_]{0,2}[\])]{0,2}[ \t]{0,16}(?:=>|[:=,])[*_]{0,2}[ \t]{0,16}[bBfFrRuU]?[\\]{0,3}["'`]?[ \t]{0,8}"""
+    r"""[\\]{0,3}["'`]?[*_]{0,2}[\])]{0,2}[ \t]{0,16}(?:=>|[:=,])[*_]{0,2}[ \t]{0,16}(?:[bBfFrRuU]?[\\]{0,3}["'`])?[ \t]{0,8}"""
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{1,24}+[ \t]{1,8}+")
 _SCHEMES: Final = words(
@@ -62,7 +62,10 @@ def _credential(scanner: Scanner, start: int) -> Finding | None:
     name = scheme.group().strip().lower() if scheme else ""
     if name in _SCHEMES and scheme is not None:
         end = scanner.run(_VALUE, scheme.end())
-        value = scanner.text[scheme.end() : end].rstrip(",.")
+        value = scanner.text[scheme.end() : end]
+        if is_placeholder(value[:512]) or scanner.text.startswith(MARK, end) or value.endswith("realm="):
+            return None
+        value = value.rstrip(",.")
         end = scheme.end() + len(value)
         # Letters only: a word, unless it is as long as a token.
         if len(value) < 20 and (not value or value.isalpha()):
@@ -74,7 +77,11 @@ def _credential(scanner: Scanner, start: int) -> Finding | None:
         return Finding("bearer_token", scheme.end(), end, 4 if len(value) > 8 else 0)
     end = scanner.run(_VALUE, start)
     value = scanner.text[start:end]
-    if looks_random(value[:512], 16) and not is_placeholder(value[:512]):
+    if (
+        not scanner.text.startswith(MARK, end)
+        and looks_random(value[:512], 16)
+        and not is_placeholder(value[:512])
+    ):
         return Finding("authorization_value", start, end, 4)
     return None
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from mcpkit.secrets.addresses import find_in_addresses
 from mcpkit.secrets.assignments import find_assignments, secret_name_kind, value_visible
-from mcpkit.secrets.findings import Finding
+from mcpkit.secrets.findings import MARK, Finding
 from mcpkit.secrets.headers import find_in_headers
 from mcpkit.secrets.placeholders import is_placeholder, is_prose
 from mcpkit.secrets.private_keys import find_private_keys
@@ -16,9 +16,6 @@ from mcpkit.secrets.scanning import WINDOW, Scanner
 from mcpkit.secrets.tokens import find_tokens
 
 __all__ = ["MARK", "MaskedText", "MaskedValue", "find_secrets", "is_secret_name", "mask", "mask_value"]
-
-MARK: Final = "***"
-"""What stands for the hidden part of a secret."""
 
 _RULES: Final = (find_private_keys, find_tokens, find_in_headers, find_in_addresses, find_assignments)
 # Hiding may at most once uncover something (a value that ran into another secret); the third round finds nothing.

@@ -8,12 +8,16 @@ from typing import Final
 from mcpkit.secrets.scanning import fold
 
 __all__ = [
+    "is_bare_word",
     "is_blank",
     "is_code_expression",
+    "is_colour",
     "is_masked",
     "is_placeholder",
     "is_prose",
     "is_stock_phrase",
+    "is_technical_term",
+    "is_template",
     "is_variable",
     "is_wordy",
     "looks_random",
@@ -38,6 +42,14 @@ _VARIABLE: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
+# A value of which only the beginning is shown: `sk-...`, `hf_…`.
+_CUT_SHORT: Final = re.compile(r"[^.\s]{0,12}(?:\.{3,}|\u2026)")
+_INTERPOLATION: Final = re.compile(r"[$#]?\{{1,3}[^{}\r\n]*+\}{1,3}")
+_NAMED_THING: Final = re.compile(r"[A-Za-z]++\d{0,2}(?:[-_. ][A-Za-z]++\d{0,2})*+")
+_COLOUR: Final = re.compile(r"#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})(?: (?:bold|italic|underline))?")
+_NUMBERED_WORD: Final = re.compile(
+    r"(?:\d{1,4}|[A-Za-z]+|[A-Z][A-Za-z]*\d{1,3}|(?:base|sha|md|utf|oauth|ed|rs|es|hs)-?\d{1,5})"
+)
 _MASKED: Final = re.compile(r"[^*]{0,4}\*{3}\*?")
 # The prefixes that other maskers of the field (and ours) leave readable before the stars.
 _MASKED_TOKEN: Final = re.compile(
@@ -52,14 +64,14 @@ _WORD_SPLIT: Final = re.compile(r"[-_.:/ ]+")
 _STOCK_WORDS: Final = words(
     """
     access account actual admin and another anthropic any api apikey app application auth authentication authorization
-    aws azure bar base basic baz bearer been bot bytes change changed changeme client code correct credential credentials
+    aws azure bar base basic baz bearer been bot bytes change changed changeme client code credential credentials
     csrf custom database db default demo dummy empty encrypted encryption enter env environment example expired fake
     field fill foo for from generated github gitlab goes google gets hashed header here hidden https id in insert
     invalid is it jwt key keys live long masked me mock must my name new not null nil none oauth of old
     one only openai optional or our paste pass passphrase password passwd placeholder plain plaintext postgres private
     production provided public put pwd random real redacted redis refresh replace replaceme required root sample secret
     secretkey secrets secure server service session set shared shh signing slack some something staging string stripe
-    super supersecret tbd test testing text that the this to todo token tokens type unset use user username valid value
+    super supersecret tbd top test testing text that the this to todo token tokens type unset use user username valid value
     webhook with word wrong xsrf you your yours
     """
 )
@@ -114,6 +126,8 @@ def is_stock_phrase(value: str) -> bool:
     if len(value) > 80:
         return False
     parts = words_of(value)
+    if parts[:1] == ["your"] and len(parts) > 1 and _NAMED_THING.fullmatch(value):
+        return True  # "your-" and whatever the author calls it.
     if not parts or any(part.isdigit() for part in parts):
         parts = words_of(value.rstrip("0123456789"))
         if len(parts) < 2 and not (parts and parts[0] in {"example", "test", "changeme"}):
@@ -135,13 +149,14 @@ def is_placeholder(value: str) -> bool:
     """Whether the value stands for a secret without being one.
 
     Variables (`${TOKEN}`, `<token>`, `{{ token }}`, `%TOKEN%`), blanks (`xxxx`, `...`, `****`), stock phrases
-    (`your-api-key`) and values masked before.
+    (`your-api-key`), beginnings (`sk-...`) and values masked before.
     """
     return (
         is_masked(value)
         or is_blank(value)
-        or _VARIABLE.fullmatch(value) is not None
+        or is_variable(value)
         or is_stock_phrase(value)
+        or _CUT_SHORT.fullmatch(value) is not None
     )
 
 
@@ -178,6 +193,27 @@ def is_code_expression(value: str) -> bool:
         and len(parts := words_of(value)) > 1
         and any(part in _SECRET_WORDS for part in parts)
     )
+
+
+def is_bare_word(value: str) -> bool:
+    """Whether the value is a type, a switch or another word of a declaration (`string`, `null`, `required`)."""
+    return fold(value) in _BARE_WORDS
+
+
+def is_template(value: str) -> bool:
+    """Whether a quoted value is put together at run time: nothing but words stands beside its interpolations."""
+    rest, number = _INTERPOLATION.subn(" ", value)
+    return number > 0 and (is_blank(rest) or is_stock_phrase(rest) or not looks_random(rest.strip(), 6))
+
+
+def is_colour(value: str) -> bool:
+    """Whether the value is a colour of a theme, in which `Token` names a kind of text."""
+    return _COLOUR.fullmatch(value) is not None
+
+
+def is_technical_term(word: str) -> bool:
+    """Whether a word with digits is one of prose: `32-byte`, `base64-encoded`, `OAuth2`, `HS256`."""
+    return all(_NUMBERED_WORD.fullmatch(part) for part in re.split(r"[-_./]", word))
 
 
 def looks_random(value: str, least: int) -> bool:

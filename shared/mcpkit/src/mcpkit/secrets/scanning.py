@@ -28,17 +28,24 @@ class Scanner:
         text: any string; lone surrogates and control characters are fine.
     """
 
-    __slots__ = ("folded", "size", "text", "work")
+    __slots__ = ("_absent", "folded", "size", "text", "work")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.folded = fold(text)
         self.size = len(text)
         self.work = 0
+        # Literal -> where a search for it last failed: none lies beyond, so that a repeated search costs nothing.
+        self._absent: dict[tuple[str, bool], int] = {}
 
     def find(self, word: str, start: int, *, folded: bool = False) -> int:
         """Position of `word` at or after `start`, -1 if there is none; `folded` ignores case (give lower case)."""
+        if start >= self._absent.get((word, folded), self.size + 1):
+            self.work += 1
+            return -1
         at = (self.folded if folded else self.text).find(word, start)
+        if at < 0:
+            self._absent[word, folded] = start
         self.work += (self.size if at < 0 else at) - start + 1
         return at
 
