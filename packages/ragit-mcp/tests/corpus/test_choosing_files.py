@@ -17,8 +17,8 @@ from ragit_mcp.corpus import (
     is_markdown,
     path_from_git,
 )
-from ragit_mcp.corpus.globs import MAX_EXPANSIONS, MAX_PATTERN_CHARACTERS, MAX_PATTERNS
-from ragit_mcp.corpus.selection import FileChoice, split_patterns, suggest_include
+from ragit_mcp.corpus.globs import MAX_EXPANSIONS, MAX_PATTERN_CHARACTERS, MAX_PATTERNS, split_patterns
+from ragit_mcp.corpus.selection import FileChoice, suggest_include
 from ragit_mcp.errors import IngestError
 
 

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from ragit_mcp.corpus import Document, read_document
 
-Assemble = Callable[[list[Any]], str]
+VECTORS = Path(__file__).parents[1] / "vectors"
 
 
-def test_sections_and_chunks_are_those_of_the_vector(
-    section_case: dict[str, Any], assembled: Assemble
-) -> None:
+def cases(name: str) -> list[Any]:
+    loaded = json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+    return [pytest.param(case, id=case["id"]) for case in loaded]
+
+
+def assembled(parts: list[Any]) -> str:
+    """The text that the parts of a vector make."""
+    text = ""
+    for part in parts:
+        if isinstance(part, str):
+            text += part
+        elif "repeat" in part:
+            piece, count = part["repeat"]
+            text += piece * count
+        else:
+            first, last = part["words"]
+            text += " ".join(f"word{number:04d}" for number in range(first, last + 1))
+    return text
+
+
+@pytest.mark.parametrize("section_case", cases("sections"))
+def test_sections_and_chunks_are_those_of_the_vector(section_case: dict[str, Any]) -> None:
     document = read_document("notes/x.md", assembled(section_case["text"]))
 
     if "sections" in section_case:
@@ -56,6 +78,7 @@ def assert_lines(document: Document, expected: list[dict[str, Any]]) -> None:
         assert (chunk.first_line, chunk.last_line) == (section.first_line, section.last_line)
 
 
+@pytest.mark.parametrize("doctype_case", cases("doctype"))
 def test_type_and_front_matter_are_those_of_the_vector(doctype_case: dict[str, Any]) -> None:
     document = read_document(doctype_case.get("path", "notes/x.md"), doctype_case["text"])
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from ragit_mcp.errors import IngestError
 
-__all__ = ["MAX_EXPANSIONS", "MAX_PATTERNS", "MAX_PATTERN_CHARACTERS", "Glob", "GlobSet"]
+__all__ = ["MAX_EXPANSIONS", "MAX_PATTERNS", "MAX_PATTERN_CHARACTERS", "Glob", "GlobSet", "split_patterns"]
 
 MAX_PATTERN_CHARACTERS: Final = 512
 MAX_PATTERNS: Final = 128
@@ -94,6 +94,21 @@ class GlobSet:
         """Whether one of the patterns matches a path."""
         names = path.split("/")
         return any(glob.matches_names(names, hidden=self._hidden) for glob in self._globs)
+
+
+def split_patterns(text: str) -> list[str]:
+    """Split a list of globs at its commas; those between braces belong to a glob."""
+    parts: list[str] = []
+    depth, start = 0, 0
+    for index, character in enumerate(text):
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth = max(depth - 1, 0)
+        elif character == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [*parts, text[start:]]
 
 
 def _invalid(reason: str, message: str) -> IngestError:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final
 
-from ragit_mcp.corpus.globs import GlobSet
+from ragit_mcp.corpus.globs import GlobSet, split_patterns
 from ragit_mcp.errors import IngestError
 
 __all__ = [
@@ -111,21 +111,6 @@ class FileChoice:
             and self._wanted.matches(path)
             and not self._unwanted.matches(path)
         )
-
-
-def split_patterns(text: str) -> list[str]:
-    """Split a list of globs at its commas; those between braces belong to a glob."""
-    parts: list[str] = []
-    depth, start = 0, 0
-    for index, character in enumerate(text):
-        if character == "{":
-            depth += 1
-        elif character == "}":
-            depth = max(depth - 1, 0)
-        elif character == "," and depth == 0:
-            parts.append(text[start:index])
-            start = index + 1
-    return [*parts, text[start:]]
 
 
 def check_explicit_path(path: str) -> str:
