@@ -10,7 +10,7 @@ from mcpkit.secrets.findings import Finding
 from mcpkit.secrets.placeholders import is_blank, is_masked, is_placeholder, is_stock_phrase, is_variable
 from mcpkit.secrets.scanning import Scanner
 
-__all__ = ["find_in_addresses"]
+__all__ = ["FOLDED_LITERALS", "LITERALS", "find_in_addresses"]
 
 _AUTHORITY: Final = re.compile(r"""[^\s/?#"'<>`\\]*+""")
 _PATH: Final = re.compile(r"[A-Za-z0-9/_.@%=-]*+")
@@ -30,6 +30,9 @@ _WEBHOOKS: Final = (
     ("zapier_webhook", "hooks.zapier.com/hooks/catch/", 10),
 )
 _SIGNATURES: Final = ("sig=", "x-amz-signature=", "x-goog-signature=")
+# Without one of these (the second kind in any case), a text holds no secret of this module.
+LITERALS: Final = ("://", "-u", *(literal for _, literal, _ in _WEBHOOKS))
+FOLDED_LITERALS: Final = _SIGNATURES
 
 
 def find_in_addresses(scanner: Scanner) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from mcpkit.secrets.findings import Finding
@@ -29,10 +30,10 @@ from mcpkit.secrets.placeholders import (
 )
 from mcpkit.secrets.scanning import WINDOW, Scanner, fold
 
-__all__ = ["find_assignments", "secret_name_kind", "value_visible"]
+__all__ = ["FOLDED_LITERALS", "find_assignments", "secret_name_kind", "value_visible"]
 
-# The literals that start a look-up; each is part of one of the name patterns below.
-_STEMS: Final = ("pass", "pwd", "secret", "token", "key", "_auth", "_pw")
+# Without one of these, in any case, a text holds no secret name; each starts a look-up.
+FOLDED_LITERALS: Final = ("pass", "pwd", "secret", "token", "key", "_auth", "_pw")
 _WORD_AT: Final = re.compile(r"password|passwd|passphrase|passcode|pass|pwd|pw|secret|token|key|auth")
 # Words that make a key a secret one, directly before it.
 _KEY_QUALIFIER: Final = re.compile(
@@ -129,6 +130,7 @@ def value_visible(kind: str, length: int) -> int:
     return 4 if kind != "password" and length > 8 else 0
 
 
+@lru_cache(maxsize=4096)
 def secret_name_kind(name: str) -> str | None:
     """The kind of secret a member name announces (`token`, `secret`, `password`, `api_key`), None for other names."""
     if not 0 < len(name) <= 128:
@@ -157,7 +159,7 @@ def find_assignments(scanner: Scanner) -> Iterator[Finding]:
 
 def _names(scanner: Scanner) -> Iterator[_Name]:
     """The secret names of the text, by position."""
-    heads = [(scanner.find(stem, 0, folded=True), stem) for stem in _STEMS]
+    heads = [(scanner.find(stem, 0, folded=True), stem) for stem in FOLDED_LITERALS]
     heads = [(at, stem) for at, stem in heads if at >= 0]
     while heads:
         at, stem = min(heads)

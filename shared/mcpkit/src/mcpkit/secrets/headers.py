@@ -12,7 +12,10 @@ from mcpkit.secrets.findings import MARK, Finding
 from mcpkit.secrets.placeholders import is_placeholder, is_stock_phrase, is_wordy, looks_random, words
 from mcpkit.secrets.scanning import Scanner
 
-__all__ = ["find_in_headers"]
+__all__ = ["FOLDED_LITERALS", "find_in_headers"]
+
+# Without one of these, in any case, a text holds no credential of a header.
+FOLDED_LITERALS: Final = ("authorization", "bearer", "basic", "cookie")
 
 _VALUE: Final = re.compile(r"[A-Za-z0-9._~+/=:|-]*+")
 _BLANKS: Final = re.compile(r"\s{1,64}+")

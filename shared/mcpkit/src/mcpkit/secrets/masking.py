@@ -6,18 +6,28 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from mcpkit.secrets.addresses import find_in_addresses
-from mcpkit.secrets.assignments import find_assignments, secret_name_kind, value_visible
+from mcpkit.secrets import addresses, assignments, headers, private_keys, tokens
+from mcpkit.secrets.assignments import secret_name_kind, value_visible
 from mcpkit.secrets.findings import MARK, Finding
-from mcpkit.secrets.headers import find_in_headers
 from mcpkit.secrets.placeholders import is_placeholder, is_prose
-from mcpkit.secrets.private_keys import find_private_keys
-from mcpkit.secrets.scanning import WINDOW, Scanner
-from mcpkit.secrets.tokens import find_tokens
+from mcpkit.secrets.scanning import WINDOW, Scanner, any_of, fold
 
 __all__ = ["MARK", "MaskedText", "MaskedValue", "find_secrets", "is_secret_name", "mask", "mask_value"]
 
-_RULES: Final = (find_private_keys, find_tokens, find_in_headers, find_in_addresses, find_assignments)
+_RULES: Final = (
+    private_keys.find_private_keys,
+    tokens.find_tokens,
+    headers.find_in_headers,
+    addresses.find_in_addresses,
+    assignments.find_assignments,
+)
+# Most texts hold none of these and are done with at the cost of looking for them.
+_LITERAL: Final = any_of((*private_keys.LITERALS, *tokens.LITERALS, *addresses.LITERALS))
+_FOLDED_LITERAL: Final = any_of((
+    *headers.FOLDED_LITERALS,
+    *addresses.FOLDED_LITERALS,
+    *assignments.FOLDED_LITERALS,
+))
 # Hiding may at most once uncover something (a value that ran into another secret); the third round finds nothing.
 _MOST_ROUNDS: Final = 4
 _MOST_DEPTH: Final = 100
@@ -45,13 +55,22 @@ def find_secrets(text: str) -> list[Finding]:
     Linear in the length of the text, whatever it holds. Placeholders, commit ids, digests and UUIDs are no secrets.
 
     Returns:
-        Findings that do not overlap. `kind` says what each is; for joined ones it is the kind that starts first.
+        Findings that do not overlap. `kind` says what each is; for joined ones it is the kind that starts
+        first, except that a private key is always called one.
     """
-    return _find(Scanner(text))
+    return _find(Scanner(text)) if _may_hold_secrets(text) else []
+
+
+def _may_hold_secrets(text: str) -> bool:
+    return _LITERAL.search(text) is not None or _FOLDED_LITERAL.search(fold(text)) is not None
 
 
 def _find(scanner: Scanner) -> list[Finding]:
-    found = [finding for rule in _RULES for finding in rule(scanner)]
+    return _joined([finding for rule in _RULES for finding in rule(scanner)])
+
+
+def _joined(found: list[Finding]) -> list[Finding]:
+    """The findings by position, overlapping ones made one."""
     if len(found) < 2:
         return found
     found.sort(key=lambda finding: (finding.start, -finding.end))
@@ -63,8 +82,10 @@ def _find(scanner: Scanner) -> list[Finding]:
             continue
         # What either wants hidden is hidden: the earlier of the two hidden starts, the later of the two ends.
         hidden = min(last.hidden_from, finding.hidden_from)
+        # A private key stays one, whatever name the text gives it.
+        kind = "private_key" if finding.kind == "private_key" else last.kind
         joined[-1] = Finding(
-            last.kind,
+            kind,
             last.start,
             max(last.end, finding.end),
             hidden - last.start,
@@ -170,10 +191,10 @@ class _Walk:
 
     def _name(self, name: str, path: str) -> str:
         """The name without tokens of a known shape; assignments inside a name are its author's notation."""
+        if _LITERAL.search(name) is None:
+            return name
         scanner = Scanner(name)
-        findings = sorted(
-            [*find_private_keys(scanner), *find_tokens(scanner)], key=lambda finding: finding.start
-        )
+        findings = _joined([*private_keys.find_private_keys(scanner), *tokens.find_tokens(scanner)])
         if not findings:
             return name
         self._hidden(path, len(findings))

@@ -14,7 +14,10 @@ from typing import Final
 from mcpkit.secrets.findings import Finding
 from mcpkit.secrets.scanning import Scanner
 
-__all__ = ["find_private_keys"]
+__all__ = ["LITERALS", "find_private_keys"]
+
+# Without one of these, a text holds no private key.
+LITERALS: Final = ("BEGIN ", "Private-Lines:")
 
 _BEGIN: Final = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END: Final = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")

@@ -8,12 +8,29 @@ size. Each step adds its cost to `work`, so that a test can prove a bound for ho
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["WINDOW", "Scanner", "fold"]
+__all__ = ["WINDOW", "Scanner", "any_of", "fold"]
 
 WINDOW: Final = 512
 """Characters a pattern may look at from one place, and the longest value that may be judged harmless."""
+
+
+def any_of(literals: Iterable[str]) -> re.Pattern[str]:
+    """A pattern that finds any of the literals, common beginnings factored out: at each position few are tried."""
+    return re.compile(_alternatives(sorted(set(literals))))
+
+
+def _alternatives(literals: list[str]) -> str:
+    """The literals (sorted) as a regular expression; one that begins another makes the longer one superfluous."""
+    by_first: dict[str, list[str]] = {}
+    for literal in literals:
+        if not literal:
+            return ""
+        by_first.setdefault(literal[0], []).append(literal[1:])
+    branches = [re.escape(first) + _alternatives(rest) for first, rest in by_first.items()]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
 def fold(text: str) -> str:
@@ -48,6 +65,13 @@ class Scanner:
             self._absent[word, folded] = start
         self.work += (self.size if at < 0 else at) - start + 1
         return at
+
+    def present(self, words: Iterable[str], *, folded: bool = False) -> list[str]:
+        """Those of the words that the text holds; far cheaper than a `find` for each."""
+        text = self.folded if folded else self.text
+        found = [word for word in words if word in text]
+        self.work += self.size * len(found)
+        return found
 
     def run(self, pattern: re.Pattern[str], start: int) -> int:
         """End of the run matched at `start`. `pattern` is one possessive repeat of disjoint alternatives."""

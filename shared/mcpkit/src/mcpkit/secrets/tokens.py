@@ -6,6 +6,8 @@ only at the start of a word, so that `risk-` and `task-` are not `sk-`, and word
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,9 +15,9 @@ from typing import Final
 
 from mcpkit.secrets.findings import Finding
 from mcpkit.secrets.placeholders import is_stock_phrase, is_wordy
-from mcpkit.secrets.scanning import Scanner
+from mcpkit.secrets.scanning import Scanner, any_of
 
-__all__ = ["find_tokens"]
+__all__ = ["LITERALS", "find_tokens"]
 
 _ALNUM: Final = re.compile(r"[A-Za-z0-9]*+")
 _WORD: Final = re.compile(r"[A-Za-z0-9_]*+")
@@ -102,7 +104,7 @@ def _shapes() -> Iterator[_Shape]:
         yield _Shape("mergestorm_key", name, _DASHED, 12)
 
 
-_SHAPES: Final = tuple(_shapes())
+_BY_PREFIX: Final = {shape.prefix: shape for shape in _shapes()}
 
 _OPENAI_PARTS: Final = ("sk-proj-", "sk-ant-", "sk-or-", "sk-svcacct-", "sk-admin-", "sk-None-", "sk-lf-")
 _PLAIN_TWENTY: Final = re.compile(r"sk-[A-Za-z0-9]{20}")
@@ -110,9 +112,15 @@ _JWT_PART: Final = re.compile(r"[A-Za-z0-9_-]*+")
 _SENDGRID: Final = re.compile(r"SG\.[A-Za-z0-9_-]{16,40}+\.[A-Za-z0-9_-]{16,80}+")
 _AIRTABLE: Final = re.compile(r"pat[A-Za-z0-9]{14}\.[0-9a-f]{40,80}+")
 _DISCORD: Final = re.compile(r"[A-Za-z0-9_-]{23,30}+\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,50}+")
+# How the base64 of a number of two or more digits begins: its first digit, and that another one follows.
+_DIGITS_IN_BASE64: Final = ("MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT")
 _TELEGRAM: Final = re.compile(r"[0-9]{8,10}+:AA[A-Za-z0-9_-]{32,36}+")
 _MAILCHIMP_TAIL: Final = re.compile(r"-us[0-9]{1,2}\b")
 _AZURE_CLIENT: Final = re.compile(r"[A-Za-z0-9]{3}[0-9]Q~[A-Za-z0-9_.~-]{31,34}+")
+
+# Without one of these, a text holds no token.
+LITERALS: Final = (*_BY_PREFIX, "sk-", "eyJ", "SG.", "pat", ":AA", "Q~", "-us", *_DIGITS_IN_BASE64)
+_ANY_LITERAL: Final = any_of(LITERALS)
 
 
 def _starts_word(scanner: Scanner, at: int, glue: str = "_-") -> bool:
@@ -132,10 +140,15 @@ def _is_dummy(body: str) -> bool:
 
 def find_tokens(scanner: Scanner) -> Iterator[Finding]:
     """Every token of a known shape, in no particular order."""
-    for shape in _SHAPES:
-        at = scanner.find(shape.prefix, 0)
+    scanner.work += scanner.size
+    if _ANY_LITERAL.search(scanner.text) is None:
+        return
+    scanner.work += scanner.size * len(LITERALS)
+    for prefix in scanner.present(_BY_PREFIX):
+        shape = _BY_PREFIX[prefix]
+        at = scanner.find(prefix, 0)
         while at >= 0:
-            body = at + len(shape.prefix)
+            body = at + len(prefix)
             end = body
             if _starts_word(scanner, at, shape.glue):
                 end = scanner.run(shape.body, body)
@@ -143,7 +156,7 @@ def find_tokens(scanner: Scanner) -> Iterator[Finding]:
                 if end - body >= shape.least and not _is_dummy(value):
                     example = shape.kind == "aws_access_key" and value.endswith("EXAMPLE")
                     yield Finding(shape.kind, at, end, shape.visible, example)
-            at = scanner.find(shape.prefix, max(end, at + 1))
+            at = scanner.find(prefix, max(end, at + 1))
     yield from _find_sk(scanner)
     yield from _find_jwt(scanner)
     yield from _find_patterned(scanner)
@@ -215,7 +228,7 @@ def _find_patterned(scanner: Scanner) -> Iterator[Finding]:
                 )
             end = at + len(literal)
             if start >= 0 and (_starts_word(scanner, start) or scanner.before(start, 3) == "bot"):
-                found = scanner.match(pattern, start)
+                found = scanner.match(pattern, start, 160)
                 if found is not None:
                     yield Finding(kind, start, found.end(), 6)
                     end = found.end()
@@ -225,24 +238,21 @@ def _find_patterned(scanner: Scanner) -> Iterator[Finding]:
 
 
 def _find_discord(scanner: Scanner) -> Iterator[Finding]:
-    """Bot tokens: the base64 of a numeric user id (so it starts with M, N or O), a time stamp, a signature."""
-    for first in "MNO":
+    """Bot tokens: the base64 of a numeric user id, a time stamp, a signature."""
+    for first in scanner.present(_DIGITS_IN_BASE64):
         at = scanner.find(first, 0)
         while at >= 0:
             end = at + 1
             if _starts_word(scanner, at, "_-.+/="):
                 found = scanner.match(_DISCORD, at, 96)
-                if found is not None and looks_like_bot_token(found.group()):
+                if found is not None and _encodes_digits(found.group()):
                     yield Finding("discord_token", at, found.end(), 6)
                     end = found.end()
             at = scanner.find(first, end)
 
 
-def looks_like_bot_token(value: str) -> bool:
+def _encodes_digits(value: str) -> bool:
     """Whether the first part encodes digits only, as a Discord user id does."""
-    import base64
-    import binascii
-
     first = value.partition(".")[0]
     try:
         return base64.urlsafe_b64decode(first + "=" * (-len(first) % 4)).isdigit()
