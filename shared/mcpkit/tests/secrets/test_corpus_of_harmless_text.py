@@ -91,6 +91,7 @@ PROSE = {
     "secret-heading": "Secret:\n\nThe story of a garden.",
     "token-type": "- `token` (string): The API token to use.",
     "token-type-colon": "token: string",
+    "table": "| token | string | The API token. |\n| api_key | OAuth2-compatible | v1beta1 |\n| password | ${DB_PASSWORD} |",
     "json-schema": '{"token": {"type": "string"}, "password": "The password of the user."}',
     "i18n": '{"password": "Enter your password", "secret": "This is a secret"}',
     "bearer-prose": "Bearer token-based-authentication-schemes are common.",

@@ -244,6 +244,7 @@ ASSIGNMENTS = [
     Case("flag", "password", "tool --password {0} --user x", fixed=("Tr0ub4dor-3",), keep=("--user x",)),
     Case("flag-equals", "token", "tool --token={0} --user x", ((24, "alnum"),), visible=4, keep=("--user x",)),
     Case("short", "token", "token={0}", fixed=("q7Z",)),
+    Case("table-cell", "token", "| `token` | `{0}` |", ((24, "alnum"),), visible=4),
     Case("form-body", "secret", "grant_type=x&client_secret={0}&scope=y", ((24, "alnum"),), visible=4, keep=("&scope=y",)),
     Case("hex-value", "api_key", "api_key={0}", ((40, "hex"),), visible=4),
 ]  # fmt: skip

@@ -34,7 +34,7 @@ texts = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=6)), max
 any_text = st.one_of(texts, st.text())
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=1_000, deadline=None)
 @given(any_text)
 def test_masking_twice_is_masking_once(text: str) -> None:
     once = mask(text)
@@ -57,7 +57,7 @@ def test_findings_are_in_order_and_within_the_text(text: str) -> None:
         position = finding.end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(any_text)
 def test_text_without_a_finding_stays(text: str) -> None:
     masked = mask(text)
@@ -132,6 +132,7 @@ HOSTILE = {
     "curl": "curl -u ",
     "keys": "api key api_key ",
     "mailchimp": "0123456789abcdef0123456789abcdef-us",
+    "cells": "| token | a1",
     "dotless-i": "\u0130token",
 }
 
@@ -179,7 +180,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(JSON_VALUES)
 def test_masking_a_value_twice_is_masking_it_once(value: Any) -> None:
     once = mask_value(value)

@@ -103,6 +103,8 @@ _PATH: Final = re.compile(r"(?:[A-Za-z]:\\|[.~]{0,2}/)[\w./~-]*+")
 _OPENING: Final = frozenset("([{")
 _CALLED: Final = re.compile(r"[A-Za-z_$][\w$.]*+")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_]++(?:\.[A-Za-z_]++)*+")
+_CELL: Final = re.compile(r"[*_`]{0,3}[ \t]{0,64}+\|[ \t]{0,64}+[*_`]{0,3}")
+_CELL_END: Final = re.compile(r"[*_`]{0,3}[ \t]{0,64}+(?:\||$)", re.MULTILINE)
 _FLAG_GAP: Final = re.compile(r"[ \t]{1,4}(?=[^\s-])")
 
 
@@ -229,7 +231,7 @@ def _value(scanner: Scanner, name: _Name) -> tuple[int, int] | None:
         field = scanner.match(_VALUE_FIELD, name.end, 160) if _NAME_FIELD.search(name.before[-24:]) else None
         if field is not None:
             return _assigned(scanner, name, field.end(), field["sign"], spaced=bool(field["gap"]))
-        return _flag_value(scanner, name)
+        return _flag_value(scanner, name) or _cell_value(scanner, name)
     sign, close = separator["sign"], separator["close"]
     if sign == ":" and name.before.endswith((":", "/")) and not close:
         return None  # urn:x:token:y and arn:...:secret:name are paths, not assignments.
@@ -456,3 +458,16 @@ def _flag_value(scanner: Scanner, name: _Name) -> tuple[int, int] | None:
     if len(value) <= WINDOW and (is_placeholder(value) or is_blank(value) or not looks_random(value, 6)):
         return None
     return gap.end(), end
+
+
+def _cell_value(scanner: Scanner, name: _Name) -> tuple[int, int] | None:
+    """`| token | value |`: tables describe more often than they give, so the cell must be one random-looking value."""
+    gap = scanner.match(_CELL, name.end, 160)
+    if gap is None:
+        return None
+    end = scanner.run(_TOKEN_VALUE, gap.end())
+    value = scanner.text[gap.end() : min(end, gap.end() + WINDOW)].rstrip("*")
+    end = min(end, gap.end() + len(value)) if len(value) < WINDOW else end
+    if not looks_random(value, 10) or is_technical_term(value) or is_placeholder(value) or "://" in value:
+        return None
+    return (gap.end(), end) if scanner.match(_CELL_END, end, 80) is not None else None
