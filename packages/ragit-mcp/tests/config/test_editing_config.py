@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragit_mcp.config import SETTINGS, Config, Value
@@ -72,6 +72,7 @@ def test_a_number_written_as_another_type_is_rewritten() -> None:
     assert edited("[retrieval]\ntop_k = 5.0\n", "retrieval.top_k", 5) == "[retrieval]\ntop_k = 5\n"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30))
 def test_any_string_survives_being_written(text: str) -> None:
     assert tomllib.loads(f"x = {render_value(text)}")["x"] == text
@@ -84,6 +85,7 @@ lines = st.sampled_from([
 ])  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(lines, max_size=8).map("\n".join), st.integers(min_value=1, max_value=99))
 def test_an_edit_changes_the_meaning_of_one_setting_only(text: str, value: int) -> None:
     try:
@@ -98,6 +100,7 @@ def test_an_edit_changes_the_meaning_of_one_setting_only(text: str, value: int) 
     assert after == before
 
 
+@settings(deadline=None)
 @given(st.lists(lines, max_size=8).map("\n".join))
 def test_statements_are_found_in_order_and_hold_their_values(text: str) -> None:
     try:
@@ -234,6 +237,20 @@ def test_nothing_is_written_through_a_link(repository: Path, tmp_path: Path, lin
         write_default_config(repository)
     files = [outside] if outside.is_file() else list(outside.iterdir())
     assert [file.read_text(encoding="utf-8") for file in files] == [""]
+
+
+def test_a_file_that_is_no_utf8_is_not_edited(repository: Path, written: Write) -> None:
+    path = written("")
+    path.write_bytes(b"\xff")
+    with pytest.raises(ConfigError) as caught:
+        set_value(repository, "retrieval.top_k", "9")
+    assert caught.value.code == "CONFIG_INVALID"
+    assert path.read_bytes() == b"\xff"
+
+
+def test_a_value_that_no_setting_has_is_not_rendered() -> None:
+    with pytest.raises(TypeError):
+        render_value(None)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are the system's on Windows")

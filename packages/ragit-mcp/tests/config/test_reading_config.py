@@ -99,7 +99,7 @@ def test_a_repository_cannot_allow_anything_and_is_told_so(load: Load, written: 
     written('[trust]\nhosts = ["evil.example"]\nmodel_dirs = ["/"]\n')
     config = load()
     assert not config.trust.allows_url("openai", "https://evil.example/v1")
-    assert not config.may_use_model_dir("/tmp")
+    assert not config.may_use_model_dir("/models")
     assert (config.values["trust.hosts"], config.values["trust.model_dirs"]) == ((), ())
     assert {(warning.key, warning.origin) for warning in config.warnings} == {
         ("trust.hosts", Origin.REPOSITORY),
@@ -312,7 +312,7 @@ def test_the_users_file_is_where_the_platform_keeps_such_files(
     assert user_config_path(environ, platform) == place
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.one_of(
         st.binary(max_size=200),

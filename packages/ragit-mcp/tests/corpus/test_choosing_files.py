@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragit_mcp.corpus import (
@@ -75,6 +75,7 @@ def test_bytes_that_are_no_utf8_are_characters_of_a_name() -> None:
     assert Glob("docs/**").matches(path)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab*?", min_size=1, max_size=12), st.text(alphabet="ab", min_size=1, max_size=12))
 def test_names_match_as_the_standard_library_has_it(pattern: str, name: str) -> None:
     assert Glob(f"x{pattern}").matches(f"x{name}") == fnmatch.fnmatchcase(name, pattern)
@@ -88,11 +89,13 @@ def code_of_matching(pattern: str, path: str) -> str | None:
     return None
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_pattern_is_read_or_refused_by_code(pattern: str, path: str) -> None:
     assert code_of_matching(pattern, path) in {None, "INGEST_GLOB_INVALID"}
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="a/*{}[],\\.!", max_size=60), st.text(alphabet="a/.", max_size=200))
 def test_crowded_patterns_are_read_or_refused_by_code(pattern: str, path: str) -> None:
     assert code_of_matching(pattern, path) in {None, "INGEST_GLOB_INVALID"}
@@ -253,6 +256,7 @@ def test_a_present_glob_that_a_shell_would_act_on_is_not_repeated_either() -> No
 names = st.text(alphabet="ab. -*?[{", min_size=1, max_size=5).filter(lambda name: name not in {".", ".."})
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.lists(names, min_size=1, max_size=3).map(lambda parts: "/".join(parts) + ".md"), max_size=12)
 )

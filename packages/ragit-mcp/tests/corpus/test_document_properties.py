@@ -27,11 +27,13 @@ def lines_of(document: Document, chunk: Chunk, lines: list[str]) -> str:
     return "\n".join(lines[chunk.first_line - 1 : chunk.last_line])
 
 
+@settings(deadline=None)
 @given(texts)
 def test_any_text_is_read_and_reading_it_again_gives_the_same(text: str) -> None:
     assert read_document("docs/x.md", text) == read_document("docs/x.md", text)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_the_lines_of_a_chunk_hold_its_text_and_no_line_too_many(text: str) -> None:
     document = read_document("docs/x.md", text)
@@ -44,6 +46,7 @@ def test_the_lines_of_a_chunk_hold_its_text_and_no_line_too_many(text: str) -> N
         assert last in lines[chunk.last_line - 1]
 
 
+@settings(deadline=None)
 @given(texts)
 def test_sections_hold_every_line_of_the_body_but_headings_and_blank_ones(text: str) -> None:
     document = read_document("docs/x.md", text)
@@ -70,6 +73,7 @@ def test_sections_hold_every_line_of_the_body_but_headings_and_blank_ones(text: 
     assert document.line_count <= len(lines)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab \n\t漢"), max_size=200).map(lambda text: (text * 60).strip()))
 def test_chunks_cover_all_of_a_section_and_repeat_no_more_than_the_overlap(content: str) -> None:
     spans = list(cut_positions(content))
@@ -84,6 +88,7 @@ def test_chunks_cover_all_of_a_section_and_repeat_no_more_than_the_overlap(conte
     assert content[covered:].strip() == ""
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=30_000))
 def test_the_number_of_chunks_is_linear_in_the_text(length: int) -> None:
     for character in "x ", "xy", "  ":
@@ -97,6 +102,7 @@ def text_or_reason(data: bytes) -> tuple[str | None, str | None]:
         return None, refusal.reason
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_text_or_refused_with_a_reason(data: bytes) -> None:
     text, reason = text_or_reason(data)
@@ -107,7 +113,7 @@ def test_any_bytes_are_text_or_refused_with_a_reason(data: bytes) -> None:
         read_document("x.md", text)
 
 
-@settings(max_examples=20)
+@settings(deadline=None, max_examples=20)
 @given(st.sampled_from(FRAGMENTS), st.integers(min_value=1, max_value=3000))
 def test_a_long_repetition_of_anything_is_read(fragment: str, count: int) -> None:
     read_document("docs/x.md", fragment * count)

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from ragit_mcp.corpus import front_matter as module
 from ragit_mcp.corpus.front_matter import split_front_matter
+
+
+@pytest.fixture(params=["libyaml", "pure Python"], autouse=True)
+def each_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyYAML comes with libyaml or, on some platforms, without."""
+    if request.param == "pure Python":
+        monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+    elif not hasattr(yaml, "CSafeLoader"):
+        pytest.skip("this PyYAML was built without libyaml")
 
 
 def test_scalars_keep_the_spelling_they_have() -> None:
@@ -54,11 +64,17 @@ def test_lines_are_read_where_the_block_is_no_yaml() -> None:
         "---\nIt is: odd: prose\nthat goes on\n---\n",
         "--- \ttype: adr\n---\n",
         "\n---\ntype: adr\n---\n",
+        "---\n- one\n- two\n---\n",
+        "---\n*x\n---\n",
     ],
 )
 def test_prose_between_thematic_breaks_stays_text(text: str) -> None:
     read = split_front_matter(text)
     assert (read.body, read.line_count, read.attributes) == (text, 0, {})
+
+
+def test_keys_that_are_no_strings_are_left_out() -> None:
+    assert split_front_matter("---\n? [a, {b: c}]\n: d\ntype: adr\n---\n").attributes == {"type": "adr"}
 
 
 def test_comments_alone_are_empty_front_matter() -> None:

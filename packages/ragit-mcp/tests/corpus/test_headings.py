@@ -61,6 +61,7 @@ def test_a_single_line_that_is_underlined_is_a_heading() -> None:
         "a\n=-=",
         "a\n== =",
         "---\n---",
+        "----\nboxed\n----",
         "1. one\n===",
         "- item\n\n  text\n  ---",
     ],
@@ -105,6 +106,7 @@ def test_nothing_in_a_fence_a_comment_or_raw_html_is_a_heading(text: str) -> Non
         "1. one\n   ```\n   code\n   ```\n2. two\n\n# A",
         "10. item\n\n    ```\n    code\n    ```\n\n# A",
         "- a\n  - b\n\n    ```\n    code\n    ```\n# A",
+        "10. a\n* * *\n    ```\n\n# A",  # so it has here
         "- a\n\ntext\n\n    ```\n\n# A",  # the list has ended: indented code
         "<!-- x -->\n# A",
         "<!--\n-->\n# A",

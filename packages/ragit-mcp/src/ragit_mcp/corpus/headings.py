@@ -25,8 +25,9 @@ _MAX_LIST_DEPTH: Final = 64
 
 _CLOSING_HASHES: Final = re.compile(r"(?:^|[ \t])#+$")
 _LIST_ITEM: Final = re.compile(r"( *)([-*+]|[0-9]{1,9}[.)])(?:( +)(?=\S)|\s*$)")
+_THEMATIC_BREAK: Final = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 # A first line that opens some other block than a paragraph cannot be underlined.
-_NO_PARAGRAPH: Final = re.compile(r"[\s>|<#`~]|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)|(?:[-*_][ \t]*){3,}$")
+_NO_PARAGRAPH: Final = re.compile(r"[\s>|<#`~]|[-*+](?:\s|$)|[0-9]{1,9}[.)](?:\s|$)")
 _RAW_HTML: Final = re.compile(r" {0,3}<(?:(!--)|(pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
 
 
@@ -117,6 +118,11 @@ def find_headings(lines: Sequence[str]) -> list[Heading]:
             if html_end:
                 after_blank = True
                 continue
+        if first in "-*_" and _THEMATIC_BREAK.match(line):
+            items.clear()
+            # What follows a break at once is not taken for a title: `----` above and below is a box, not a heading.
+            after_blank = False
+            continue
         item = _LIST_ITEM.match(line) if first in "-*+0123456789" else None
         if item is not None and (indent < 4 or items):
             _open_item(item, indent, items)
