@@ -16,8 +16,8 @@ def findings_of(
 ) -> Callable[..., list[Finding]]:
     """Validates files by name; `mergeway.yaml` gets the version line in front."""
 
-    def run(files: Mapping[str, str | bytes], **options: object) -> list[Finding]:
-        written = dict(files)
+    def run(files: Mapping[str, str], **options: object) -> list[Finding]:
+        written: dict[str, str | bytes] = dict(files)
         written["mergeway.yaml"] = f"mergeway: {{version: 1}}\n{files['mergeway.yaml']}"
         return list(validate(str(write_repository(written)), **options).findings)  # type: ignore[arg-type]
 

@@ -32,6 +32,7 @@ _STYLES: Final[dict[Tone, str]] = {
 # Where there is no terminal to fill, lines are as long as they need to be.
 _UNBOUNDED: Final = 100_000
 _LEAST_WIDTH: Final = 40
+_GAP: Final = 2
 
 
 class Screen:
@@ -71,14 +72,16 @@ class Screen:
         """A table with a header; columns that are empty throughout are left out."""
         cells = [[_toned(cell) for cell in row] for row in rows]
         kept = [at for at in range(len(columns)) if any(row[at][0] for row in cells)]
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for at in kept:
-            # The last column takes what is left and wraps; the others keep to themselves what a screen can spare.
-            widest = max(cell_len(visible(text)) for text in (columns[at], *(row[at][0] for row in cells)))
-            fair = max(self._console.width // max(len(kept), 1), 8)
-            table.add_column(
-                columns[at], overflow="fold", min_width=min(widest, fair) if at != kept[-1] else None
-            )
+        natural = [
+            max(cell_len(visible(text)) for text in (columns[at], *(row[at][0] for row in cells)))
+            for at in kept
+        ]
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        for at, width in zip(
+            kept, _fitted(natural, self._console.width - _GAP * (len(kept) - 1)), strict=True
+        ):
+            # Widths are settled here: left alone, the library crops what does not fit.
+            table.add_column(columns[at], overflow="fold", width=width)
         for row in cells:
             table.add_row(*(Text(visible(row[at][0]), _STYLES[row[at][1]]) for at in kept))
         self._console.print(table)
@@ -92,6 +95,16 @@ class Screen:
         """The drawing so far, without blanks at the ends of lines where there are no colours."""
         drawn = self._text.getvalue()
         return "".join(f"{line.rstrip()}\n" for line in drawn.splitlines())
+
+
+def _fitted(natural: Sequence[int], available: int) -> list[int]:
+    """Widths of columns that fit: narrow columns keep theirs, wide ones share what is left and wrap."""
+    widths = [0] * len(natural)
+    narrowest_first = sorted(range(len(natural)), key=lambda at: natural[at])
+    for done, at in enumerate(narrowest_first):
+        widths[at] = max(min(natural[at], available // (len(natural) - done)), 1)
+        available -= widths[at]
+    return widths
 
 
 def _toned(part: str | tuple[str, Tone]) -> tuple[str, Tone]:
