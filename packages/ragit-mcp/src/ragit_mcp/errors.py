@@ -110,6 +110,7 @@ ERRORS: Final[Mapping[str, ErrorFacts]] = MappingProxyType({
     "MODEL_NOT_ALLOWED": _plain(
         "not_ready", "allow the directory in your user configuration ([trust] model_dirs)"
     ),
+    "MODEL_UNAVAILABLE": _plain("not_ready", "ragit doctor"),
     "PROVIDER_UNREACHABLE": _plain("transient", "ragit doctor"),
     "PROVIDER_UNSUPPORTED": _plain("invalid_input", "ragit config list"),
     "RESPONSE_INVALID": _plain("corrupt_or_incompatible", "ragit doctor"),
