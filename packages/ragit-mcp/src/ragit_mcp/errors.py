@@ -3,9 +3,11 @@
     RagitError                    everything below
     ├── ConfigError               CONFIG_*: `.ragit/config.toml`, user configuration, environment, `config set`
     ├── IngestError               INGEST_*: what was asked to be indexed, or its base
-    ├── SnapshotError             SNAPSHOT_*, REPOSITORY_STATE_CHANGED: which commit, and whether it can be read
+    ├── SnapshotError             SNAPSHOT_*, REPOSITORY_*: which commit, and whether it can be read
     ├── StoreError                STORE_*: the store and its write lock
     ├── EmbeddingError            providers of vectors, and what may leave the machine
+    ├── ArtifactError             ARTIFACT_*: reviewed knowledge of sessions and of the harness
+    ├── CommandError              CLI_*, INPUT_*, WRITE_FAILED: the command line and what it writes beside the store
     └── ServerError               MCP_*: owned by the server
 
 `ERRORS` is the register: one line a code, from which documentation and tests are made. A caller names the code and
@@ -25,7 +27,9 @@ from typing import Any, Final, Literal
 
 __all__ = [
     "ERRORS",
+    "ArtifactError",
     "Category",
+    "CommandError",
     "ConfigError",
     "EmbeddingError",
     "ErrorFacts",
@@ -74,6 +78,9 @@ def _plain(category: Category, recovery: str) -> ErrorFacts:
 
 
 ERRORS: Final[Mapping[str, ErrorFacts]] = MappingProxyType({
+    "ARTIFACT_NOT_FOUND": _plain("invalid_input", "ragit status --format json"),
+    "ARTIFACT_UNREADABLE": _plain("corrupt_or_incompatible", "ragit doctor"),
+    "CLI_USAGE": _plain("invalid_input", "ragit --help"),
     "CONFIG_EDIT_UNSUPPORTED": _plain("invalid_input", "edit .ragit/config.toml by hand"),
     "CONFIG_INVALID": _plain("invalid_input", "correct the named setting, then run: ragit config list"),
     "CONFIG_KEY_UNKNOWN": _plain("invalid_input", "ragit config list"),
@@ -87,6 +94,7 @@ ERRORS: Final[Mapping[str, ErrorFacts]] = MappingProxyType({
     "INGEST_GLOB_INVALID": _plain("invalid_input", "correct the glob pattern and retry"),
     "INGEST_PATH_INVALID": _plain("invalid_input", "name a .md or .mdx file relative to the repository"),
     "INGEST_RECOVERY_REQUIRED": _coded("not_ready", "ragit doctor"),
+    "INPUT_INVALID": _plain("invalid_input", "ragit describe <command>"),
     "INGEST_STORE_WRITE_UNVERIFIED": _coded("transient", "ragit ingest --all"),
     "SNAPSHOT_MANIFEST_INVALID": _coded("corrupt_or_incompatible", "ragit ingest --all"),
     "SNAPSHOT_NOT_INDEXED": _coded("not_ready", "ragit ingest --all"),
@@ -97,6 +105,7 @@ ERRORS: Final[Mapping[str, ErrorFacts]] = MappingProxyType({
     ),
     "SNAPSHOT_STORE_UNAVAILABLE": _coded("not_ready", "ragit ingest --all"),
     "REPOSITORY_STATE_CHANGED": _coded("transient", "retry when the repository is at rest"),
+    "REPOSITORY_UNUSABLE": _plain("not_ready", "name a directory inside the work tree of a git repository"),
     "STORE_REBUILD_PROMOTION_FAILED": _coded("transient", "ragit doctor"),
     "STORE_REBUILD_UNREBUILDABLE": _coded("not_ready", "ragit ingest --all"),
     "STORE_REBUILD_VERIFICATION_FAILED": _coded("corrupt_or_incompatible", "ragit doctor"),
@@ -115,6 +124,7 @@ ERRORS: Final[Mapping[str, ErrorFacts]] = MappingProxyType({
     "PROVIDER_UNSUPPORTED": _plain("invalid_input", "ragit config list"),
     "RESPONSE_INVALID": _plain("corrupt_or_incompatible", "ragit doctor"),
     "TIMEOUT": _plain("transient", "retry, or raise embedding.timeout_ms"),
+    "WRITE_FAILED": _plain("not_ready", "make room and make sure that you may write there, then retry"),
     "MCP_INTERNAL_ERROR": _plain("transient", "ragit doctor"),
     "MCP_INVALID_INPUT": _coded("invalid_input", "Correct the tool arguments and retry."),
     "MCP_REMOTE_EMBEDDING_CACHE_MISS": _coded(
@@ -185,6 +195,14 @@ class StoreError(RagitError):
 
 class EmbeddingError(RagitError):
     """A provider of vectors, or the rule about what may leave the machine."""
+
+
+class ArtifactError(RagitError):
+    """An artifact that was named or that is kept on disk."""
+
+
+class CommandError(RagitError):
+    """The command line itself, its input document, or a file that a command writes beside the store."""
 
 
 class ServerError(RagitError):
