@@ -23,7 +23,9 @@ from tokenizers import Tokenizer
 from ragit_mcp.embedding.local.plain_words import plain_words
 from ragit_mcp.embedding.providers.wordllama import FREQUENCIES_FILE, package_file
 
-PERMISSIVE = re.compile(r"\b(MIT|BSD|ISC|Apache|PSF|Python Software Foundation|Unlicense|0BSD)\b", re.IGNORECASE)
+PERMISSIVE = re.compile(
+    r"\b(MIT|BSD|ISC|Apache|PSF|Python Software Foundation|Unlicense|0BSD)\b", re.IGNORECASE
+)
 RECIPROCAL = re.compile(r"\b(A|L)?GPL|GNU|Mozilla|MPL|EUPL|CC-BY-SA", re.IGNORECASE)
 STEPS_PER_OCTAVE = 8
 #: One large README must not set the frequencies.
@@ -52,11 +54,20 @@ def main() -> None:
     texts = readmes(arguments.places)
     tokenizer = Tokenizer.from_file(package_file("tokenizers/l2_supercat_tokenizer_config.json"))
     counts = np.full(tokenizer.get_vocab_size(), 0.5)
-    for encoded in tokenizer.encode_batch([plain_words(text) for text in texts.values()], add_special_tokens=False):
+    for encoded in tokenizer.encode_batch(
+        [plain_words(text) for text in texts.values()], add_special_tokens=False
+    ):
         np.add.at(counts, encoded.ids, 1)
-    packed = np.clip(np.round(-np.log2(counts / counts.sum()) * STEPS_PER_OCTAVE), 0, 255).astype(np.uint8).tobytes()
+    packed = (
+        np
+        .clip(np.round(-np.log2(counts / counts.sum()) * STEPS_PER_OCTAVE), 0, 255)
+        .astype(np.uint8)
+        .tobytes()
+    )
     names = hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:8]
-    sys.stdout.write(f"{len(texts)} distributions ({names}), {counts.sum():.0f} tokens, {hashlib.sha256(packed).hexdigest()}\n")
+    sys.stdout.write(
+        f"{len(texts)} distributions ({names}), {counts.sum():.0f} tokens, {hashlib.sha256(packed).hexdigest()}\n"
+    )
     if arguments.write:
         Path(FREQUENCIES_FILE).write_bytes(packed)
 

@@ -63,7 +63,11 @@ def _normalised(text: str) -> str | None:
         return None
     shown = _checked_host(host, bracketed=parts.netloc.startswith("["))
     path = parts.path.rstrip("/")
-    if shown is None or not _PATH.fullmatch(path) or {".", ".."} & set(path.lower().replace("%2e", ".").split("/")):
+    if (
+        shown is None
+        or not _PATH.fullmatch(path)
+        or {".", ".."} & set(path.lower().replace("%2e", ".").split("/"))
+    ):
         return None
     if port is not None and port != _USUAL_PORTS[parts.scheme]:
         shown += f":{port}"

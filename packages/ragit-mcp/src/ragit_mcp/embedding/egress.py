@@ -97,7 +97,9 @@ class EgressRules:
                 else "The embedding service was chosen by the repository; nothing is sent until you allow its host "
                 "outside the repository.",
                 details={"provider": self._profile.provider, "reason": self._refusal, "host": host},
-                recovery="ragit config set embedding.provider wordllama" if self._refusal == "never" else None,
+                recovery="ragit config set embedding.provider wordllama"
+                if self._refusal == "never"
+                else None,
             )
 
 

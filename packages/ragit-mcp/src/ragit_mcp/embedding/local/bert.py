@@ -22,6 +22,15 @@ if TYPE_CHECKING:  # numpy is imported with the model, not with the module
 __all__ = ["BertModel", "BertShape"]
 
 _MAX_EXTENT: Final = 1 << 20
+#: Names in `config.json`, and ours.
+_NUMBERS: Final[dict[str, str]] = {
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "hidden_size": "hidden",
+    "intermediate_size": "intermediate",
+    "vocab_size": "vocabulary",
+    "max_position_embeddings": "positions",
+}
 _ACTIVATIONS: Final = frozenset({"gelu", "gelu_new", "gelu_pytorch_tanh", "relu"})
 
 
@@ -45,21 +54,32 @@ class BertShape:
         Raises:
             EmbeddingError: `MODEL_UNAVAILABLE`: not BERT, or numbers that cannot be.
         """
-        if config.get("model_type") != "bert" or config.get("position_embedding_type", "absolute") != "absolute":
+        if (
+            config.get("model_type") != "bert"
+            or config.get("position_embedding_type", "absolute") != "absolute"
+        ):
             raise model_fault(provider, "config", "architecture", recovery=_WITH_ONNX)
-        names = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "vocab_size")
-        numbers = [config.get(name) for name in (*names, "max_position_embeddings")]
+        numbers = [config.get(name) for name in _NUMBERS]
         activation, epsilon = config.get("hidden_act", "gelu"), config.get("layer_norm_eps", 1e-12)
         sound = all(type(number) is int and 0 < number <= _MAX_EXTENT for number in numbers)
-        if not sound or activation not in _ACTIVATIONS or not isinstance(epsilon, float) or not 0 <= epsilon < 1:
+        if (
+            not sound
+            or activation not in _ACTIVATIONS
+            or not isinstance(epsilon, float)
+            or not 0 <= epsilon < 1
+        ):
             raise model_fault(provider, "config", "numbers")
-        shape = cls(*numbers, activation, epsilon)  # type: ignore[arg-type]  # checked to be integers above
+        shape = cls(
+            **dict(zip(_NUMBERS.values(), numbers, strict=True)), activation=activation, epsilon=epsilon
+        )
         if shape.hidden % shape.heads or shape.layers > 128:
             raise model_fault(provider, "config", "numbers")
         return shape
 
 
-_WITH_ONNX: Final = "put the model's model.onnx beside it and run: python -m pip install 'ragit-mcp[transformer]'"
+_WITH_ONNX: Final = (
+    "put the model's model.onnx beside it and run: python -m pip install 'ragit-mcp[transformer]'"
+)
 
 
 class _Norm:

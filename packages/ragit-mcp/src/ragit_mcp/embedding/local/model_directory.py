@@ -1,11 +1,11 @@
 """A model as people download it: the files of a sentence-transformers directory, read and checked.
 
-    config.json                          the network
-    tokenizer.json                       the tokenizer
-    model.safetensors                    weights, or model.onnx or onnx/model.onnx
-    modules.json, 1_Pooling/config.json  how tokens become one vector; mean if absent
-    sentence_bert_config.json            longest text in tokens
-    config_sentence_transformers.json    words to put before a query or a document
+config.json                          the network
+tokenizer.json                       the tokenizer
+model.safetensors                    weights, or model.onnx or onnx/model.onnx
+modules.json, 1_Pooling/config.json  how tokens become one vector; mean if absent
+sentence_bert_config.json            longest text in tokens
+config_sentence_transformers.json    words to put before a query or a document
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Pooling = Literal["mean", "cls"]
 _MAX_CONFIG_BYTES: Final = 1 << 20
 _MAX_TOKENIZER_BYTES: Final = 64 << 20
 _MAX_PROMPT_CHARACTERS: Final = 1000
+_READ_BYTES: Final = 1 << 20
 _ONNX_NAMES: Final = ("model.onnx", "onnx/model.onnx")
 _PLAIN_MODULES: Final = ("Transformer", "Pooling", "Normalize")
 
@@ -75,7 +76,11 @@ class ModelDirectory:
         reader = _Reader(directory, provider)
         config = reader.json("config.json")
         hidden, positions = config.get("hidden_size"), config.get("max_position_embeddings")
-        if type(hidden) is not int or type(positions) is not int or not (0 < hidden <= 65_536 and positions > 2):
+        if (
+            type(hidden) is not int
+            or type(positions) is not int
+            or not (0 < hidden <= 65_536 and positions > 2)
+        ):
             raise model_fault(provider, "config", "numbers")
         onnx_name = next((name for name in _ONNX_NAMES if onnx and reader.has(name)), None)
         weights = onnx_name or "model.safetensors"
@@ -83,7 +88,7 @@ class ModelDirectory:
         max_tokens = min(longest if type(longest) is int and longest > 2 else 512, positions)
         pooling = reader.pooling()
         prompts = reader.prompts()
-        tokenizer = reader.bytes("tokenizer.json", _MAX_TOKENIZER_BYTES, "tokenizer")
+        tokenizer = reader.content("tokenizer.json", _MAX_TOKENIZER_BYTES, "tokenizer")
         digest = hashlib.sha256(reader.digest(weights))
         for part in (tokenizer, json.dumps([config, pooling, max_tokens, prompts], sort_keys=True).encode()):
             digest.update(hashlib.sha256(part).digest())
@@ -110,7 +115,7 @@ class _Reader:
     def has(self, name: str) -> bool:
         return os.path.isfile(self.path(name))
 
-    def bytes(self, name: str, max_bytes: int, part: str) -> bytes:
+    def content(self, name: str, max_bytes: int, part: str) -> bytes:
         try:
             return read_regular(self.path(name), max_bytes=max_bytes)
         except FileAccessError as error:
@@ -126,14 +131,17 @@ class _Reader:
 
     def _parsed(self, name: str) -> Any:
         try:
-            return json.loads(self.bytes(name, _MAX_CONFIG_BYTES, "config"))
+            return json.loads(self.content(name, _MAX_CONFIG_BYTES, "config"))
         except (ValueError, RecursionError):
             raise model_fault(self._provider, "config", "json") from None
 
     def digest(self, name: str) -> bytes:
         try:
             with open_regular(self.path(name), max_bytes=MAX_MODEL_BYTES) as stream:
-                return hashlib.file_digest(stream, "sha256").digest()
+                digest = hashlib.sha256()
+                while part := stream.read(_READ_BYTES):
+                    digest.update(part)
+                return digest.digest()
         except FileAccessError as error:
             raise model_fault(self._provider, "weights", error.kind) from None
         except OSError:
@@ -154,7 +162,9 @@ class _Reader:
                 if os.path.isabs(place) or ".." in place.replace("\\", "/").split("/"):
                     raise model_fault(self._provider, "modules", "path")
         settings = self.json(f"{place}/config.json", missing_ok=True)
-        chosen = {name for name, value in settings.items() if name.startswith("pooling_mode_") and value is True}
+        chosen = {
+            name for name, value in settings.items() if name.startswith("pooling_mode_") and value is True
+        }
         known: dict[str, Pooling] = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
         if not chosen:
             return "mean"

@@ -17,7 +17,6 @@ from mcpkit.files import FileAccessError, open_regular
 from ragit_mcp.embedding.local.faults import model_fault
 
 if TYPE_CHECKING:  # numpy is imported with the model, not with the module
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["MAX_MODEL_BYTES", "SafetensorsFile"]
@@ -25,7 +24,15 @@ __all__ = ["MAX_MODEL_BYTES", "SafetensorsFile"]
 MAX_MODEL_BYTES: Final = 8 * 2**30
 _MAX_HEADER_BYTES: Final = 16 * 2**20
 # Types that numpy has; BF16 and the eight-bit floats are not among them.
-_DTYPES: Final = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1", "U8": "|u1"}
+_DTYPES: Final = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I8": "|i1",
+    "U8": "|u1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,9 @@ class SafetensorsFile:
         count = 1
         for extent in entry.shape:
             count *= extent
-        flat: NDArray[Any] = np.frombuffer(self._map, dtype=np.dtype(entry.dtype), count=count, offset=entry.start)
+        flat: NDArray[Any] = np.frombuffer(
+            self._map, dtype=np.dtype(entry.dtype), count=count, offset=entry.start
+        )
         return flat.reshape(entry.shape)
 
     def _parsed(self) -> Iterator[tuple[str, _Entry]]:
@@ -105,8 +114,9 @@ def _entry(described: Any, data: int, size: int) -> _Entry | None:
     """A tensor's description, or None for one that does not fit the file or has a type that is not known here."""
     if not isinstance(described, dict):
         return None
-    dtype, shape, offsets = (described.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if not isinstance(dtype, str) or dtype not in _DTYPES or not _naturals(shape) or not _naturals(offsets):
+    dtype = described.get("dtype")
+    shape, offsets = _naturals(described.get("shape")), _naturals(described.get("data_offsets"))
+    if not isinstance(dtype, str) or dtype not in _DTYPES or shape is None or offsets is None:
         return None
     width = int(_DTYPES[dtype][-1])
     needed = width
@@ -114,8 +124,10 @@ def _entry(described: Any, data: int, size: int) -> _Entry | None:
         needed *= extent
     if len(offsets) != 2 or offsets[1] - offsets[0] != needed or data + offsets[1] > size:
         return None
-    return _Entry(_DTYPES[dtype], tuple(shape), data + offsets[0])
+    return _Entry(_DTYPES[dtype], shape, data + offsets[0])
 
 
-def _naturals(value: Any) -> bool:
-    return isinstance(value, list) and len(value) <= 8 and all(type(item) is int and item >= 0 for item in value)
+def _naturals(value: Any) -> tuple[int, ...] | None:
+    if isinstance(value, list) and len(value) <= 8 and all(type(item) is int and item >= 0 for item in value):
+        return tuple(value)
+    return None

@@ -51,6 +51,9 @@ class Provider(Protocol):
     def warm(self) -> None:
         """Load what the first text would wait for."""
 
+    def prompt(self, purpose: Purpose) -> str:
+        """The words that `embed` puts before each text; part of what the cache knows a text by."""
+
     def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         """One row a text, of any length, zeros for a text in which nothing is known."""
 

@@ -45,6 +45,11 @@ class PlaceholderProvider:
     def warm(self) -> None:
         """Nothing is loaded."""
 
+    def prompt(self, purpose: Purpose) -> str:
+        """None."""
+        del purpose
+        return ""
+
     def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         """Sums of the words' hashes."""
         import numpy as np

@@ -91,15 +91,21 @@ class TransformerProvider:
         """Load tokenizer and weights."""
         self._model.get()
 
+    def prompt(self, purpose: Purpose) -> str:
+        """What the model's own configuration puts before a query or a document."""
+        return self._directory.get().prompts.get(purpose, "")
+
     def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         """One row a text; what exceeds the model's longest text is cut."""
         import numpy as np
 
         model, directory = self._model.get(), self._directory.get()
-        prompt = directory.prompts.get(purpose, "")
+        prompt = self.prompt(purpose)
         encoded = [
             item.ids
-            for item in model.tokenizer.encode_batch_fast([(prompt + text)[:_MAX_CHARACTERS] for text in texts])
+            for item in model.tokenizer.encode_batch_fast([
+                (prompt + text)[:_MAX_CHARACTERS] for text in texts
+            ])
         ]
         vectors = np.zeros((len(texts), directory.dimensions), dtype=np.float32)
         for batch in _by_length(encoded):
@@ -136,7 +142,9 @@ def _by_length(encoded: Sequence[Sequence[int]]) -> list[list[int]]:
     """Places of the texts that have tokens, in batches of similar length."""
     batches: list[list[int]] = []
     tokens = _TOKENS_AT_A_TIME
-    for place in sorted((place for place, ids in enumerate(encoded) if ids), key=lambda place: -len(encoded[place])):
+    for place in sorted(
+        (place for place, ids in enumerate(encoded) if ids), key=lambda place: -len(encoded[place])
+    ):
         if tokens + len(encoded[place]) > _TOKENS_AT_A_TIME:
             batches.append([])
             tokens = 0

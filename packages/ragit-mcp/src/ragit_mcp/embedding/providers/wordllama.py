@@ -27,8 +27,16 @@ from ragit_mcp.embedding.local.safetensors_file import SafetensorsFile
 from ragit_mcp.embedding.profile import Profile
 from ragit_mcp.embedding.providers import Provider, Request
 from ragit_mcp.embedding.vectors import FloatArray
+from ragit_mcp.errors import EmbeddingError
 
-__all__ = ["FREQUENCIES_FILE", "WEIGHTS_SHA256", "open_provider", "package_file", "resolve"]
+__all__ = [
+    "FREQUENCIES_FILE",
+    "WEIGHTS_SHA256",
+    "open_provider",
+    "package_file",
+    "resolve",
+    "shared_tokenizer",
+]
 
 _NAME: Final = "wordllama"
 _MODEL: Final = "l2_supercat_256"
@@ -110,6 +118,11 @@ class WordLlamaProvider:
         """Load tokenizer and vectors."""
         self._model.get()
 
+    def prompt(self, purpose: Purpose) -> str:
+        """None."""
+        del purpose
+        return ""
+
     def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         """One row a text; queries and documents alike."""
         import numpy as np
@@ -121,34 +134,57 @@ class WordLlamaProvider:
             part = [plain_words(text[:_MAX_CHARACTERS]) for text in texts[start : start + _TEXTS_AT_A_TIME]]
             # Text by text, not as one product over the batch: a vector must not depend on its neighbours, not even
             # in its last bit. It is also the fastest of the ways that were measured.
-            for place, item in enumerate(model.tokenizer.encode_batch_fast(part, add_special_tokens=False), start):
+            for place, item in enumerate(
+                model.tokenizer.encode_batch_fast(part, add_special_tokens=False), start
+            ):
                 if item.ids:
                     tokens = np.array(item.ids, dtype=np.int64)
                     vectors[place] = model.weights[tokens] @ model.vectors[tokens].astype(np.float32)
         return vectors
 
 
-def _load() -> _Model:
+def _load_tokenizer() -> Any:
     from tokenizers import Tokenizer  # heavy, and needed by nobody who does not embed
 
+    configuration = _read(package_file(_TOKENIZER), _TOKENIZER_MAX_BYTES, "tokenizer")
+    if hashlib.sha256(configuration).hexdigest() != _TOKENIZER_SHA256:
+        raise _fault("tokenizer", "sha256")
+    return Tokenizer.from_buffer(configuration)
+
+
+_tokenizer: Final = Lazy(_load_tokenizer)
+
+
+def shared_tokenizer() -> Any:
+    """The model's tokenizer, loaded once a process: a `tokenizers.Tokenizer`, not to be changed.
+
+    Raises:
+        EmbeddingError: `MODEL_UNAVAILABLE`.
+    """
+    return _tokenizer.get()
+
+
+def _load() -> _Model:
     weights = SafetensorsFile(package_file(_WEIGHTS), provider=_NAME)
     if weights.sha256() != WEIGHTS_SHA256:
         raise _fault("weights", "sha256")
-    try:
-        configuration = read_regular(package_file(_TOKENIZER), max_bytes=_TOKENIZER_MAX_BYTES)
-        frequencies = read_regular(FREQUENCIES_FILE, max_bytes=_TOKENS)
-    except FileAccessError as error:
-        raise _fault("tokenizer", error.kind) from None
-    if hashlib.sha256(configuration).hexdigest() != _TOKENIZER_SHA256:
-        raise _fault("tokenizer", "sha256")
+    frequencies = _read(FREQUENCIES_FILE, _TOKENS, "frequencies")
     return _Model(
-        Tokenizer.from_buffer(configuration),
-        weights.tensor(_TENSOR, (_TOKENS, _DIMENSIONS)),
-        token_weights(frequencies),
+        shared_tokenizer(), weights.tensor(_TENSOR, (_TOKENS, _DIMENSIONS)), token_weights(frequencies)
     )
 
 
-def _fault(part: str, reason: str) -> Exception:
+def _read(path: str, max_bytes: int, part: str) -> bytes:
+    try:
+        return read_regular(path, max_bytes=max_bytes)
+    except FileAccessError as error:
+        raise _fault(part, error.kind) from None
+
+
+def _fault(part: str, reason: str) -> EmbeddingError:
     return model_fault(
-        _NAME, part, reason, recovery="python -m pip install --force-reinstall ragit-mcp wordllama==0.2.2.post0"
+        _NAME,
+        part,
+        reason,
+        recovery="python -m pip install --force-reinstall ragit-mcp wordllama==0.2.2.post0",
     )
