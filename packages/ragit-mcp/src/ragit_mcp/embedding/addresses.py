@@ -82,7 +82,7 @@ def _checked_host(host: str, *, bracketed: bool) -> str | None:
             return None
     if len(host) > 253 or ".." in host or not _HOST_NAME.fullmatch(host):
         return None
-    if _NUMERIC_LABEL.fullmatch(host.rpartition(".")[2]):
+    if all(map(_NUMERIC_LABEL.fullmatch, host.rstrip(".").split("."))):
         try:
             return str(ipaddress.IPv4Address(host))
         except ValueError:

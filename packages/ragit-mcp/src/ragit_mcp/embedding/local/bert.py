@@ -59,9 +59,9 @@ class BertShape:
             or config.get("position_embedding_type", "absolute") != "absolute"
         ):
             raise model_fault(provider, "config", "architecture", recovery=_WITH_ONNX)
-        numbers = [config.get(name) for name in _NUMBERS]
+        numbers: dict[str, Any] = {ours: config.get(name) for name, ours in _NUMBERS.items()}
         activation, epsilon = config.get("hidden_act", "gelu"), config.get("layer_norm_eps", 1e-12)
-        sound = all(type(number) is int and 0 < number <= _MAX_EXTENT for number in numbers)
+        sound = all(type(number) is int and 0 < number <= _MAX_EXTENT for number in numbers.values())
         if (
             not sound
             or activation not in _ACTIVATIONS
@@ -69,9 +69,7 @@ class BertShape:
             or not 0 <= epsilon < 1
         ):
             raise model_fault(provider, "config", "numbers")
-        shape = cls(
-            **dict(zip(_NUMBERS.values(), numbers, strict=True)), activation=activation, epsilon=epsilon
-        )
+        shape = cls(**numbers, activation=activation, epsilon=epsilon)
         if shape.hidden % shape.heads or shape.layers > 128:
             raise model_fault(provider, "config", "numbers")
         return shape
