@@ -91,6 +91,9 @@ ERRORS: Final[Mapping[str, ErrorFacts]] = MappingProxyType({
     "INGEST_BASE_NOT_ANCESTOR": _coded("invalid_input", "ragit ingest --all"),
     "INGEST_BASE_NOT_INDEXED": _coded("not_ready", "ragit ingest --all"),
     "INGEST_CANDIDATES_DIRTY": _coded("not_ready", "git status --short"),
+    "INGEST_DOCUMENT_BLOCKED": _plain(
+        "invalid_input", "take the credentials out of the document, commit, and retry"
+    ),
     "INGEST_GLOB_INVALID": _plain("invalid_input", "correct the glob pattern and retry"),
     "INGEST_PATH_INVALID": _plain("invalid_input", "name a .md or .mdx file relative to the repository"),
     "INGEST_RECOVERY_REQUIRED": _coded("not_ready", "ragit doctor"),

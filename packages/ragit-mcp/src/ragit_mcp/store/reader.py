@@ -206,9 +206,44 @@ class Store:
         Raises:
             SnapshotError: as `membership`.
         """
-        rows, _ = self._snapshot_rows(commit_id, digest)
-        found = self.documents(rows)
+        found = self.documents(self.snapshot_rows(commit_id, digest))
         return sorted(found.values(), key=lambda document: (document.path, document.version_id))
+
+    def versions(self, recipe: str) -> dict[str, int]:
+        """Row numbers of all document versions that were read under a recipe, by version id."""
+        return dict(self._rows("SELECT version_id, id FROM document WHERE recipe = ?", (recipe,)))
+
+    def snapshot_rows(self, commit_id: str, digest: str) -> list[int]:
+        """Row numbers of a snapshot's document versions, ascending.
+
+        Raises:
+            SnapshotError: as `membership`.
+        """
+        return self._snapshot_rows(commit_id, digest)[0]
+
+    def commit_time(self, commit_id: str, digest: str) -> int:
+        """Seconds since the epoch of a snapshot's commit.
+
+        Raises:
+            SnapshotError: as `membership`.
+        """
+        return self._snapshot_rows(commit_id, digest)[1]
+
+    def has_snapshot(self, commit_id: str, digest: str) -> bool:
+        """Whether there is such a membership."""
+        found = self._rows("SELECT 1 FROM snapshot WHERE commit_id = ? AND digest = ?", (commit_id, digest))
+        return bool(found)
+
+    def places(self, document: int) -> list[tuple[int, str, str]]:
+        """Ordinal, scope and chunk content id of every place of a document version, in order."""
+        statement = (
+            "SELECT p.ordinal, p.scope, c.content_id FROM place p JOIN chunk c ON c.id = p.chunk "
+            "WHERE p.document = ? ORDER BY p.ordinal"
+        )
+        return [
+            (ordinal, SCOPES[scope], content)
+            for ordinal, scope, content in self._rows(statement, (document,))
+        ]
 
     def vectors(self) -> npt.NDArray[np.float32]:
         """All vectors of the generation as one block: unit length, chunk row `r` at `r - 1`; do not write to it.
@@ -219,6 +254,16 @@ class Store:
             if self._vectors is None:
                 self._vectors = self._read_vectors()
             return self._vectors
+
+    def chunk_rows(self, document: int) -> list[int]:
+        """Row numbers of the chunks of a document version."""
+        return [
+            row for (row,) in self._rows("SELECT DISTINCT chunk FROM place WHERE document = ?", (document,))
+        ]
+
+    def vector_count(self) -> int:
+        """Number of vectors; equals the number of chunks."""
+        return int(self._rows("SELECT count(*) FROM vectors_rowids")[0][0])
 
     def term_rows(self, term: str, field: Field = Field.TEXT, *, at_least: int = 1) -> npt.NDArray[np.int64]:
         """Row numbers of all chunks of the generation that have a term, ascending.
@@ -295,6 +340,14 @@ class Store:
             vectors = self._read_vectors()
         if len(vectors) != self.statistics().chunks:
             raise store_unavailable("corrupt")
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a statement of ours; for `ingest`, which copies rows as they are.
+
+        Raises:
+            SnapshotError: `SNAPSHOT_STORE_UNAVAILABLE`, reason `corrupt` or `unreadable`.
+        """
+        return self._rows(statement, values)
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._lock, database.coded_sqlite_errors():
