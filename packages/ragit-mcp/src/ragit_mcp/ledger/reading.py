@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from mcpkit.files import FileAccessError, read_below, walk_below
@@ -18,6 +19,7 @@ __all__ = [
     "AuditState",
     "EventSummary",
     "SecuritySummary",
+    "count_recent_blocked",
     "day_lines",
     "read_audit_state",
     "summarise_events",
@@ -121,6 +123,17 @@ def summarise_security(root: str | os.PathLike[str]) -> SecuritySummary:
             last = time if time is not None and (last is None or time > last) else last
     quarantine = sum(1 for day in _days(root, QUARANTINE_DIR) for _ in day_lines(root, day))
     return SecuritySummary(quarantine, last, blocked, quarantined)
+
+
+def count_recent_blocked(root: str | os.PathLike[str], *, since: datetime) -> int:
+    """Documents and texts that admission kept out since a time; never fails."""
+    first = since.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    days = [day for day in _days(root, ADMISSION_DIR) if day.rpartition("/")[2] >= first[:10]]
+    return sum(
+        record.get("action") == "block" and (_text(record.get("recordedAt")) or "") >= first
+        for day in days
+        for record in day_lines(root, day)
+    )
 
 
 def read_audit_state(root: str | os.PathLike[str]) -> AuditState:
