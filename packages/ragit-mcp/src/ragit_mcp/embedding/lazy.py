@@ -1,4 +1,4 @@
-"""A value that is made when it is first needed, or ahead of that by a thread in the background."""
+"""A value that is made when it is first needed, by whichever thread that is."""
 
 from __future__ import annotations
 
@@ -40,19 +40,3 @@ class Lazy(Generic[T]):
                 if made is None:
                     made = self._made = (self._make(),)
         return made[0]
-
-    def start(self) -> threading.Thread:
-        """Make the value in the background. A failure there is silent: the first `get` meets it again, and tells.
-
-        Returns:
-            The thread, which does not keep the process alive.
-        """
-        thread = threading.Thread(target=self._make_quietly, name="ragit-model", daemon=True)
-        thread.start()
-        return thread
-
-    def _make_quietly(self) -> None:
-        try:
-            self.get()
-        except Exception:  # noqa: BLE001 - reported by the caller that needs the value, not by a thread nobody waits for
-            return
