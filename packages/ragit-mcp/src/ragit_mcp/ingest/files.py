@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import shutil
 import sys
 import time
@@ -28,6 +29,7 @@ __all__ = [
     "remove_temporary_files",
     "sync_directory",
     "sync_file",
+    "write_runtime_file",
     "write_small_file",
     "write_unverified",
 ]
@@ -123,6 +125,30 @@ def write_small_file(root: str, path: str, data: bytes) -> None:
                 time.sleep(_REPLACE_PAUSE_SECONDS)
 
 
+def write_runtime_file(root: str, path: str, data: bytes) -> None:
+    """Replace a file that says what this machine is doing just now.
+
+    It is replaced as a whole, but not forced to disk: after a loss of power nobody is doing anything any more.
+
+    Raises:
+        IngestError: `INGEST_STORE_WRITE_UNVERIFIED`.
+    """
+    target = os.path.join(root, *path.split("/"))
+    directory, name = os.path.split(target)
+    temporary = os.path.join(directory, f".{name}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    with coded_write_errors():
+        descriptor = os.open(temporary, flags | getattr(os, "O_BINARY", 0), _FILE_MODE)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
 def copy_file(source: str, target: str) -> bool:
     """Copy a file to a new one; the blocks are shared where the file system can.
 
@@ -175,7 +201,7 @@ def sync_directory(path: str) -> None:
 
 
 def remove_temporary_files(directory: str) -> None:
-    """Remove what an interrupted `write_small_file` left; only the holder of the write lock may."""
+    """Remove what an interrupted write of a small file left; only the holder of the write lock may."""
     with contextlib.suppress(OSError), os.scandir(directory) as scan:
         for entry in scan:
             if entry.name.startswith(".") and entry.name.endswith(".tmp"):

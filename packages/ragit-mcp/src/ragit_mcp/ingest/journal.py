@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ragit_mcp.errors import RagitError
-from ragit_mcp.ingest.files import write_small_file
+from ragit_mcp.ingest.files import write_runtime_file
 from ragit_mcp.snapshots.manifest import manifest_path
 from ragit_mcp.store.layout import TRANSACTIONS_DIR
 from ragit_mcp.store.writer_state import PHASES, classify
@@ -83,7 +83,7 @@ class Journal:
 
     def _write(self) -> None:
         self._record["updatedAt"] = _now()
-        write_small_file(self._root, self._path, json.dumps(self._record, indent=2).encode() + b"\n")
+        write_runtime_file(self._root, self._path, json.dumps(self._record, indent=2).encode() + b"\n")
 
 
 def clear_journals(root: str) -> int:

@@ -20,7 +20,7 @@ from typing import Final
 
 from mcpkit.files import FileAccessError, read_below
 from ragit_mcp.errors import StoreError
-from ragit_mcp.ingest.files import coded_write_errors, write_small_file
+from ragit_mcp.ingest.files import coded_write_errors, write_runtime_file
 from ragit_mcp.store.layout import LOCK_FILE, MUTEX_FILE
 from ragit_mcp.store.writer_state import (
     LOCK_BYTES,
@@ -104,7 +104,7 @@ def write_lock(
             head_sha=head_sha,
             mechanism=MECHANISM,
         )
-        write_small_file(root, LOCK_FILE, json.dumps(owner.to_json()).encode())
+        write_runtime_file(root, LOCK_FILE, json.dumps(owner.to_json()).encode())
         try:
             yield WriteLock(owner, found)
         finally:

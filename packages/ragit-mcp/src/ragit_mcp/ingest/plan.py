@@ -59,6 +59,7 @@ class Plan:
 
     Attributes:
         commit: HEAD's commit.
+        commit_time: its time, seconds since the epoch.
         parent: its first parent.
         base: the snapshot that is continued.
         planned: the documents that the request is about.
@@ -73,6 +74,7 @@ class Plan:
     """
 
     commit: str
+    commit_time: int
     parent: str | None
     base: Base | None = None
     planned: list[Candidate] = field(default_factory=list)
@@ -91,13 +93,20 @@ class Plan:
         found = {candidate.path: candidate for candidate in (*self.carried, *self.planned)}
         return [found[path] for path in sorted(found)]
 
-    def concerns(self, path: str) -> bool:
-        """Whether a file of the work tree is one that the request is about."""
+    def concerns(self, path: str, placement: Placement | None = None) -> bool:
+        """Whether a file is one that the request is about.
+
+        Args:
+            path: its repository path.
+            placement: where it stands among the globs, if that is known.
+        """
         if self.named is not None:
             return path in self.named
         if self.choice is not None:
             return self.choice.matches(path)
-        return self.filter is not None and self.filter.place(path) is Placement.SELECTED
+        if placement is None and self.filter is not None:
+            placement = self.filter.place(path)
+        return placement is Placement.SELECTED
 
 
 def make_plan(
@@ -124,8 +133,8 @@ def make_plan(
         SnapshotError: of the reference or of the base's manifest; `REPOSITORY_UNUSABLE`.
     """
     with coded_git_errors():
-        parents = repository.commit(commit).parents
-    plan = Plan(commit, parents[0] if parents else None)
+        found = repository.commit(commit)
+    plan = Plan(commit, found.committer.time, found.parents[0] if found.parents else None)
     plan.filter = CandidateFilter(
         doc_globs=config.ingest.doc_globs, include=config.ingest.include, exclude=config.ingest.exclude
     )
@@ -227,7 +236,7 @@ def _place(
         placement = plan.filter.place(path) if plan.filter is not None else Placement.NOT_A_DOCUMENT
         if placement is Placement.OUTSIDE and entry.mode in _REGULAR_MODES:
             outside.append(path)
-        if not plan.concerns(path) or (added is not None and path not in added):
+        if not plan.concerns(path, placement) or (added is not None and path not in added):
             continue
         explicit = plan.named is not None or plan.choice is not None
         found.add(path)

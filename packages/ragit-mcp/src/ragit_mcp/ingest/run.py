@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcpkit.git import CancelCheck, Repository
+from mcpkit.git import CancelCheck, GitError, Repository
 from mcpkit.git.worktree import read_work_tree_state
 from ragit_mcp.config import Config, load_config
 from ragit_mcp.corpus import path_from_git, show_path
@@ -145,6 +145,8 @@ class _Run:
     def dry(self) -> IngestResult:
         """Say what would be done: nothing is written, nothing embedded."""
         commit = self._head()
+        refuse_links(self.root)
+        refuse_tracked_index(self.repository, commit)
         with contextlib.ExitStack() as stack:
             store = self._current_store(stack)
             plan = self._plan(commit, store)
@@ -171,20 +173,21 @@ class _Run:
                 details={"key": "security.secret_masking"},
                 recovery="ragit config set security.secret_masking true",
             )
-        commit = self._head()
+        before = self._head()
         ensure_directories(self.root)
         with (
             write_lock(
                 self.root,
                 command=self.request.command,
-                head_sha=commit,
+                head_sha=before,
                 wait_seconds=self.request.lock_wait_seconds,
             ) as lock,
             contextlib.ExitStack() as stack,
         ):
             if clear_journals(self.root) or lock.left_over is not None:
                 self.warnings.append("An earlier ingest ended before it was done; what it left was removed.")
-            commit = self._head()  # it may have moved while the lock was waited for
+            commit = self._head()  # again: it may have moved while the lock was waited for
+            refuse_tracked_index(self.repository, commit)
             store = self._current_store(stack)
             publishing.remove_leftovers(self.root, store.generation if store is not None else None)
             return self._apply(commit, store, stack)
@@ -200,18 +203,18 @@ class _Run:
         return recipe_of(self._mode)
 
     def _head(self) -> str:
-        with coded_git_errors():
-            commit = self.repository.head().oid
-        if commit is None:
+        try:
+            return self.repository.resolve("HEAD")
+        except GitError as error:
+            if error.kind != "unborn_head":
+                with coded_git_errors():
+                    raise
             raise SnapshotError(
                 "SNAPSHOT_NOT_INDEXED",
                 "The repository has no commit yet: commit the documents first.",
                 details={"resolvedSha": None},
                 recovery="git status",
-            )
-        refuse_links(self.root)
-        refuse_tracked_index(self.repository, commit)
-        return commit
+            ) from None
 
     def _current_store(self, stack: contextlib.ExitStack) -> Store | None:
         """The current generation if it is sound; a damaged one is left behind and built anew."""
@@ -352,9 +355,7 @@ class _Run:
         for item in job.new_artifacts:
             tally.rows[item.version_id] = generation.add_document(item, self._recipe)
         digest = self._digest(tally.rows)
-        with coded_git_errors():
-            when = self.repository.commit(plan.commit).committer.time
-        generation.add_snapshot(plan.commit, digest, when, tally.rows.values())
+        generation.add_snapshot(plan.commit, digest, plan.commit_time, tally.rows.values())
         if not compact and job.drop_now:
             generation.drop_snapshots(key for key in job.dropped if key != (plan.commit, digest))
         return digest
@@ -376,6 +377,7 @@ class _Run:
             commit=plan.commit,
             digest=digest,
             versions=[version for version in job.tally.rows if version in set(generation.new_versions)],
+            new_chunks=len(generation.new_chunks),
             thorough=self.request.mode == "all",
         )
         with verified:
@@ -539,9 +541,7 @@ class _Run:
         return self.request.mode == "all" or garbage > total * _GARBAGE_SHARE
 
     def _require_same_head(self, commit: str) -> None:
-        with coded_git_errors():
-            moved = self.repository.head().oid != commit
-        if moved:
+        if self._head() != commit:
             raise SnapshotError(
                 "REPOSITORY_STATE_CHANGED",
                 "HEAD moved while its commit was indexed: index again.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcpkit.files import FileAccessError, locate_below
-from mcpkit.git import CancelCheck, GitError, Limits, Repository
+from mcpkit.git import CancelCheck, GitError, Limits, Repository, parse_commit
 from mcpkit.git.worktree import WorkTreeState, read_work_tree_state
 from ragit_mcp.errors import SnapshotError
 from ragit_mcp.store.layout import CACHE_DIR, MANIFEST_DIR, STORE_DIR, store_unavailable
@@ -92,7 +92,8 @@ def refuse_tracked_index(repository: Repository, commit: str | None) -> None:
         return
     with coded_git_errors():
         with repository.blobs(max_bytes=_TREE_BYTES) as reader:
-            raw = reader.read(repository.commit(commit).tree, expect="tree")
+            tree = parse_commit(commit, reader.read(commit, expect="commit")).tree
+            raw = reader.read(tree, expect="tree")
         names = [
             name for name in _tree_names(raw, repository.object_format) if name.lower() == _RAGIT.encode()
         ]

@@ -22,7 +22,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -53,7 +53,8 @@ _UNSPACED: Final = re.compile(
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LATIN_BASE: Final = re.compile("[a-zA-Z][\u0300-\u036f]+")
-_CACHED_STEMS: Final = 200_000
+_ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+(?:[_.\-'][A-Za-z0-9]+)*")
+_CACHED_WORDS: Final = 100_000
 
 
 class Field(StrEnum):
@@ -71,12 +72,12 @@ def frequency_mark(at_least: int) -> str:
 
 def text_terms(text: str) -> list[str]:
     """The terms of a text to be indexed, in order, repeated as often as they occur."""
-    return list(_terms(text, whole=True))
+    return _terms(text, whole=True)
 
 
 def query_terms(text: str) -> list[str]:
     """The terms to look a query up by; of unspaced scripts the pairs, where there are any."""
-    return list(_terms(text, whole=False))
+    return _terms(text, whole=False)
 
 
 def index_entry(text: str, heading_path: Sequence[str], path: str) -> tuple[str, int]:
@@ -88,10 +89,10 @@ def index_entry(text: str, heading_path: Sequence[str], path: str) -> tuple[str,
         path: its document's path.
     """
     counts = Counter(text_terms(text))
-    entry: list[str] = []
+    entry = list(counts)
     for term, count in counts.items():
-        entry.append(term)
-        entry.extend(term + _FREQUENCY_MARKS[least] for least in FREQUENCIES if count >= least)
+        if count > 1:
+            entry.extend(term + _FREQUENCY_MARKS[least] for least in FREQUENCIES if count >= least)
     entry.extend(term + Field.HEADINGS for term in _distinct(heading_path))
     entry.extend(term + Field.PATH for term in _distinct([show_path(path)]))
     return " ".join(entry), counts.total()
@@ -101,41 +102,49 @@ def _distinct(texts: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(term for text in texts for term in text_terms(text))
 
 
-def _terms(text: str, *, whole: bool) -> Iterator[str]:
-    if not text.isascii():
-        text = _plain_latin(unicodedata.normalize("NFKC", text))
-    for word in _WORD.finditer(text):
-        if word[0].isascii():
-            yield from _spaced(word[0])
-        else:
-            yield from _mixed(word[0], whole=whole)
+def _terms(text: str, *, whole: bool) -> list[str]:
+    if text.isascii():
+        words = _ASCII_WORD.findall(text)
+    else:
+        words = _WORD.findall(_plain_latin(unicodedata.normalize("NFKC", text)))
+    terms: list[str] = []
+    for word in words:
+        known = _known_words.get(word)
+        if known is None:
+            known = _terms_of_word(word, whole=whole)
+            # What a word gives depends on nothing else, unless it is of an unspaced script.
+            if len(_known_words) < _CACHED_WORDS and word.isascii():
+                _known_words[word] = known
+        terms += known
+    return terms
 
 
-def _mixed(word: str, *, whole: bool) -> Iterator[str]:
-    """Terms of a word with characters beyond ASCII: runs of unspaced scripts apart from the rest."""
+def _terms_of_word(word: str, *, whole: bool) -> tuple[str, ...]:
+    if word.isascii():
+        return tuple(_spaced(word))
+    terms: list[str] = []
     end = 0
     for run in _UNSPACED.finditer(word):
-        if run.start() > end:
-            yield from _spaced(word[end : run.start()])
+        terms += _spaced(word[end : run.start()])
         end = run.end()
         characters = run[0]
         if whole or len(characters) == 1:
-            yield from characters
-        for index in range(len(characters) - 1):
-            yield characters[index : index + 2]
-    if end < len(word):
-        yield from _spaced(word[end:])
+            terms += characters
+        terms += (characters[index : index + 2] for index in range(len(characters) - 1))
+    terms += _spaced(word[end:])
+    return tuple(terms)
 
 
-def _spaced(word: str) -> Iterator[str]:
+def _spaced(word: str) -> list[str]:
+    """Terms of a word of a script that has spaces: its parts and, if there are several, the parts joined."""
     parts: list[str] = []
     for part in _PART.findall(word):
-        humps = _CAMEL.split(part) if part.isascii() and not (part.islower() or part.isupper()) else [part]
-        parts.extend(humps)
-    for part in parts:
-        yield _stem(part.casefold()[:MAX_TERM_CHARACTERS])
+        plain = not part.isascii() or part.islower() or part.isupper()
+        parts += [part] if plain else _CAMEL.split(part)
+    terms = [_stem(part.casefold()[:MAX_TERM_CHARACTERS]) for part in parts]
     if len(parts) > 1:
-        yield "".join(parts).casefold()[:MAX_TERM_CHARACTERS]
+        terms.append("".join(parts).casefold()[:MAX_TERM_CHARACTERS])
+    return terms
 
 
 def _plain_latin(text: str) -> str:
@@ -146,6 +155,7 @@ def _plain_latin(text: str) -> str:
     return unicodedata.normalize("NFC", _LATIN_BASE.sub(lambda found: found[0][0], decomposed))
 
 
+_known_words: dict[str, tuple[str, ...]] = {}
 _stems: dict[str, str] = {}
 _stem_lock = threading.Lock()
 _porter: apsw.FTS5Tokenizer | None = None
@@ -157,7 +167,7 @@ def _stem(word: str) -> str:
     known = _stems.get(word)
     if known is None:
         known = _porter_stem(word)
-        if len(_stems) < _CACHED_STEMS:
+        if len(_stems) < _CACHED_WORDS:
             _stems[word] = known
     return known
 

@@ -274,8 +274,11 @@ class _Comparison:
 
     def _head_entries(self, index: Index, entries: list[IndexEntry]) -> Mapping[bytes, tuple[int, str]]:
         """Mode and id of every path in HEAD."""
-        head = self._bounded().head().oid
-        if head is None:
+        try:
+            head = self._bounded().resolve("HEAD")
+        except GitError as error:
+            if error.kind != "unborn_head":
+                raise
             return {}
         if index.root_tree is not None and self._bounded().commit(head).tree == index.root_tree:
             return {entry.path: (entry.mode, entry.oid) for entry in entries if not entry.intent_to_add}
