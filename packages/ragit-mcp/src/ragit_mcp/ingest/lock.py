@@ -47,11 +47,13 @@ class WriteLock:
     Attributes:
         owner: what its file says.
         left_over: the owner of an earlier ingest that ended without letting go; None if there was none.
+        waited: another writer had to be waited for.
     """
 
-    def __init__(self, owner: LockOwner, left_over: LockOwner | None) -> None:
+    def __init__(self, owner: LockOwner, left_over: LockOwner | None, *, waited: bool) -> None:
         self.owner = owner
         self.left_over = left_over
+        self.waited = waited
 
 
 @contextlib.contextmanager
@@ -84,6 +86,7 @@ def write_lock(
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     try:
         found: LockOwner | None = None
+        waited = False
         while True:
             problem = _busy(root) if not _try_lock(descriptor) else None
             if problem is None:
@@ -94,6 +97,7 @@ def write_lock(
                 _unlock(descriptor)
             if problem.code != "STORE_WRITE_BUSY" or clock() >= deadline:
                 raise problem
+            waited = True
             pause(_POLL_SECONDS)
         owner = LockOwner(
             token=secrets.token_hex(16),
@@ -106,7 +110,7 @@ def write_lock(
         )
         write_runtime_file(root, LOCK_FILE, json.dumps(owner.to_json()).encode())
         try:
-            yield WriteLock(owner, found)
+            yield WriteLock(owner, found, waited=waited)
         finally:
             _release(root, owner.token)
     finally:

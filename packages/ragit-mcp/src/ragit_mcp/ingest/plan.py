@@ -33,7 +33,7 @@ from ragit_mcp.snapshots.repository import coded_git_errors
 from ragit_mcp.snapshots.selection import resolve_reference
 from ragit_mcp.store.reader import Store, StoredDocument
 
-__all__ = ["Base", "Plan", "make_plan", "snapshot_of"]
+__all__ = ["Base", "Plan", "make_plan", "snapshot_key", "snapshot_of"]
 
 _REGULAR_MODES: Final = frozenset({"100644", "100755"})
 
@@ -172,6 +172,22 @@ def snapshot_of(root: str, store: Store | None, commit: str, *, required: bool =
         IngestError: `INGEST_BASE_NOT_INDEXED`.
         SnapshotError: `SNAPSHOT_MANIFEST_INVALID`, `SNAPSHOT_SCHEMA_UNSUPPORTED`.
     """
+    key = snapshot_key(root, store, commit, required=required)
+    if key is not None and store is not None:
+        return Base(*key, tuple(store.snapshot_documents(*key)))
+    if required:
+        raise _not_indexed(commit)
+    return None
+
+
+def snapshot_key(
+    root: str, store: Store | None, commit: str, *, required: bool = False
+) -> tuple[str, str] | None:
+    """Commit and digest of an indexed commit's snapshot, if the store holds it; arguments as `snapshot_of`.
+
+    Raises:
+        SnapshotError: as `snapshot_of`.
+    """
     manifest: Manifest | None = None
     try:
         manifest = read_manifest(root, commit)
@@ -179,11 +195,9 @@ def snapshot_of(root: str, store: Store | None, commit: str, *, required: bool =
         if required:
             raise
     reference = manifest.membership if manifest is not None else None
-    if store is not None and reference is not None and store.has_snapshot(commit, reference.digest):
-        return Base(commit, reference.digest, tuple(store.snapshot_documents(commit, reference.digest)))
-    if required:
-        raise _not_indexed(commit)
-    return None
+    if store is None or reference is None or not store.has_snapshot(commit, reference.digest):
+        return None
+    return commit, reference.digest
 
 
 def _since_base(repository: Repository, reference: str, commit: str) -> str:

@@ -20,10 +20,8 @@ from mcpkit.git import GitError, Repository
 from ragit_mcp.corpus import show_path
 from ragit_mcp.errors import RagitError
 from ragit_mcp.ingest.files import remove_temporary_files, write_small_file, write_unverified
-from ragit_mcp.ingest.plan import Base
 from ragit_mcp.snapshots.manifest import (
     INDEX_VERSION,
-    MembershipReference,
     indexed_commits,
     manifest_lines,
     manifest_path,
@@ -65,6 +63,7 @@ def verify_generation(
     *,
     commit: str,
     digest: str,
+    recipe: str,
     versions: Sequence[str],
     new_chunks: int,
     thorough: bool,
@@ -76,6 +75,7 @@ def verify_generation(
         pointer: what the pointer will say.
         commit: the commit that was indexed.
         digest: its membership.
+        recipe: of the document versions.
         versions: document versions that were added to it.
         new_chunks: how many chunks were added at the end.
         thorough: read the whole file.
@@ -92,11 +92,12 @@ def verify_generation(
             if thorough or pointer.size <= FULL_CHECK_BYTES:
                 store.check()
             counts = store.statistics()
-            found = {document.version_id for document in store.snapshot_documents(commit, digest)}
+            rows = set(store.snapshot_rows(commit, digest))
+            known = store.versions(recipe)
             sound = (
                 (counts.documents, counts.chunks) == (pointer.documents, pointer.chunks)
                 and store.vector_count() == counts.chunks
-                and found.issuperset(versions)
+                and all(known.get(version) in rows for version in versions)
             )
             if not sound:
                 raise write_unverified("incomplete")
@@ -121,16 +122,20 @@ def publish_pointer(root: str, pointer: Pointer) -> None:
     write_small_file(root, POINTER_FILE, json.dumps(pointer.to_json(), indent=2).encode() + b"\n")
 
 
-def build_manifest(store: Store, *, commit: str, parent: str | None, digest: str, base: Base | None) -> bytes:
+def build_manifest(
+    store: Store, *, commit: str, parent: str | None, digest: str, base: tuple[str, str] | None
+) -> bytes:
     """The manifest of a commit, from the verified store (contract A2, version 3).
 
-    It lists the documents that the base has not, and their chunks.
+    It lists the documents that the base, another snapshot's commit and digest, has not, and their chunks.
     """
-    documents = store.snapshot_documents(commit, digest)
-    known = (
-        {(document.version_id, document.row) for document in base.documents} if base is not None else set()
+    rows = set(store.snapshot_rows(commit, digest))
+    base_rows = set(store.snapshot_rows(*base)) if base is not None else set()
+    listed = sorted(
+        store.documents(rows - base_rows).values(), key=lambda document: (document.path, document.version_id)
     )
-    listed = [document for document in documents if (document.version_id, document.row) not in known]
+    gone = {document.document_id for document in store.documents(base_rows - rows).values()}
+    removed = sorted(gone - {document.document_id for document in listed})
     chunks: list[dict[str, str]] = []
     scopes: dict[str, list[str]] = {scope: [] for scope in SCOPES}
     artifacts: list[Any] = []
@@ -147,11 +152,7 @@ def build_manifest(store: Store, *, commit: str, parent: str | None, digest: str
             ids.append(chunk)
         if document.artifact is not None:
             artifacts.append({**document.artifact, "chunkIds": ids})
-    here = {document.document_id for document in documents}
-    removed = sorted({document.document_id for document in base.documents} - here) if base is not None else []
-    reference = MembershipReference(
-        digest, len(documents), sum(document.chunk_count for document in documents)
-    )
+    members = store.membership(commit, digest, "all")
     value: dict[str, Any] = {
         "commitSha": commit,
         "parentSha": parent,
@@ -159,11 +160,11 @@ def build_manifest(store: Store, *, commit: str, parent: str | None, digest: str
         "indexVersion": INDEX_VERSION,
         # Near the top, where `referenced_snapshots` looks for it without reading the rest.
         "membership": {
-            "digest": reference.digest,
-            "documents": reference.documents,
-            "chunks": reference.chunks,
+            "digest": digest,
+            "documents": members.document_count,
+            "chunks": len(members),
         },
-        "base": base.commit if base is not None else None,
+        "base": base[0] if base is not None else None,
         "removedDocs": removed,
         "docs": [_listed(document, commit) for document in listed if document.artifact is None],
         "chunks": sorted(chunks, key=lambda chunk: chunk["id"]),

@@ -32,7 +32,7 @@ from ragit_mcp.ingest.files import ensure_directories
 from ragit_mcp.ingest.generation import Generation
 from ragit_mcp.ingest.journal import Journal, clear_journals
 from ragit_mcp.ingest.lock import write_lock
-from ragit_mcp.ingest.plan import Plan, make_plan, snapshot_of
+from ragit_mcp.ingest.plan import Plan, make_plan, snapshot_key
 from ragit_mcp.ingest.request import Embedder, IngestRequest, IngestResult, Progress, ProgressListener, Stage
 from ragit_mcp.ingest.security_log import log_decisions
 from ragit_mcp.safety import Action, AdmissionMode, AdmissionReport, Decision, masked_text
@@ -152,13 +152,9 @@ class _Run:
             plan = self._plan(commit, store)
             dirty = self._dirty(plan)
             tally = _Tally(AdmissionReport(self._mode, "ingest"))
-            known = store.versions(self._recipe) if store is not None else {}
-            for candidate in plan.candidates:
-                if candidate.version_id in known and store is not None:
-                    self._count_stored(store, candidate, known[candidate.version_id], plan, tally)
-            to_read = [candidate for candidate in plan.candidates if candidate.version_id not in known]
+            to_read, _ = self._sort_out(plan, store, tally)
             for candidate, prepared in self._prepared(to_read):
-                self._count_prepared(candidate, prepared, plan, tally)
+                self._count_prepared(candidate, prepared, tally)
         result = self._result(plan, tally, dirty)
         result.mode = "dry-run"
         result.would_fail = bool(tally.refused or (dirty and self.request.strict_clean))
@@ -186,7 +182,7 @@ class _Run:
         ):
             if clear_journals(self.root) or lock.left_over is not None:
                 self.warnings.append("An earlier ingest ended before it was done; what it left was removed.")
-            commit = self._head()  # again: it may have moved while the lock was waited for
+            commit = self._head() if lock.waited else before
             refuse_tracked_index(self.repository, commit)
             store = self._current_store(stack)
             publishing.remove_leftovers(self.root, store.generation if store is not None else None)
@@ -260,15 +256,8 @@ class _Run:
         same = store is None or store.contract.identity == embedder.contract.identity
         if not same and self.request.mode != "all":
             raise store_unavailable("embedding_contract", resolved_sha=commit)
-        known = store.versions(self._recipe) if store is not None else {}
         tally = _Tally(AdmissionReport(self._mode, "ingest"))
-        to_read: list[Candidate] = []
-        for candidate in plan.candidates:
-            row = known.get(candidate.version_id)
-            if row is None or store is None:
-                to_read.append(candidate)
-            else:
-                self._count_stored(store, candidate, row, plan, tally)
+        to_read, known = self._sort_out(plan, store, tally)
         self._stop_if_refused(commit, tally)
         tally.rows |= {
             item.version_id: known[item.version_id] for item in self.artifacts if item.version_id in known
@@ -345,7 +334,7 @@ class _Run:
             moved = generation.take_over(store, keep, also=tally.rows.values())
             tally.rows = {version: moved[row] for version, row in tally.rows.items()}
         for done, (candidate, prepared) in enumerate(self._prepared(job.to_read), start=1):
-            self._count_prepared(candidate, prepared, plan, tally)
+            self._count_prepared(candidate, prepared, tally)
             self._stop_if_refused(plan.commit, tally)
             if isinstance(prepared, PreparedDocument):
                 row = generation.add_document(prepared, self._recipe)
@@ -376,7 +365,8 @@ class _Run:
             pointer,
             commit=plan.commit,
             digest=digest,
-            versions=[version for version in job.tally.rows if version in set(generation.new_versions)],
+            recipe=self._recipe,
+            versions=list(job.tally.rows),
             new_chunks=len(generation.new_chunks),
             thorough=self.request.mode == "all",
         )
@@ -431,21 +421,32 @@ class _Run:
                 self._stop_if_cancelled()
                 yield item
 
-    def _count_stored(self, store: Store, candidate: Candidate, row: int, plan: Plan, tally: _Tally) -> None:
-        document = store.documents([row])[row]
-        decision = decision_of(document.notes, document.masked_count)
-        self._count(candidate, decision, document.notes, document.outcome, plan, tally, fresh=False)
-        if document.outcome == "indexed":
-            tally.rows[candidate.version_id] = row
+    def _sort_out(
+        self, plan: Plan, store: Store | None, tally: _Tally
+    ) -> tuple[list[Candidate], dict[str, int]]:
+        """Count the documents that the store has; those to be read, and the row numbers of all versions it has."""
+        if store is None:
+            return plan.candidates, {}
+        known = store.versions(self._recipe)
+        candidates = [(candidate, known.get(candidate.version_id)) for candidate in plan.candidates]
+        stored = store.documents(row for _, row in candidates if row is not None)
+        for candidate, row in candidates:
+            if row is not None:
+                document = stored[row]
+                decision = decision_of(document.notes, document.masked_count)
+                self._count(candidate, decision, document.notes, document.outcome, tally, fresh=False)
+                if document.outcome == "indexed":
+                    tally.rows[candidate.version_id] = row
+        return [candidate for candidate, row in candidates if row is None], known
 
     def _count_prepared(
-        self, candidate: Candidate, prepared: PreparedDocument | Refusal, plan: Plan, tally: _Tally
+        self, candidate: Candidate, prepared: PreparedDocument | Refusal, tally: _Tally
     ) -> None:
         if isinstance(prepared, Refusal):
             tally.skipped.setdefault(prepared.reason, []).append(_shown(candidate.path))
             return
         decision = decision_of(prepared.notes, prepared.masked_count)
-        self._count(candidate, decision, prepared.notes, prepared.outcome, plan, tally, fresh=True)
+        self._count(candidate, decision, prepared.notes, prepared.outcome, tally, fresh=True)
 
     def _count(
         self,
@@ -453,7 +454,6 @@ class _Run:
         decision: Decision,
         notes: Mapping[str, Any],
         outcome: str,
-        plan: Plan,
         tally: _Tally,
         *,
         fresh: bool,
@@ -504,12 +504,12 @@ class _Run:
             manifest is not None and manifest.membership is not None and manifest.membership.digest == digest
         )
 
-    def _listing_base(self, store: Store, plan: Plan) -> Any:
+    def _listing_base(self, store: Store, plan: Plan) -> tuple[str, str] | None:
         """The snapshot that the manifest continues: the request's base, or the nearest indexed ancestor's."""
         commit = plan.base.commit if plan.base is not None else None
         if commit is None or commit == plan.commit:
             commit = nearest_indexed_ancestor(self.repository, self.root, plan.commit)
-        return snapshot_of(self.root, store, commit) if commit is not None else None
+        return snapshot_key(self.root, store, commit) if commit is not None else None
 
     def _unreferenced(self, store: Store | None, commit: str) -> set[tuple[str, str]]:
         """Memberships that no manifest means any more; this commit's own stay, since its manifest is about to change."""

@@ -336,9 +336,7 @@ class Store:
         """
         if self._rows("PRAGMA quick_check(1)") != [("ok",)]:
             raise store_unavailable("corrupt")
-        with self._lock, database.coded_sqlite_errors():
-            vectors = self._read_vectors()
-        if len(vectors) != self.statistics().chunks:
+        if self.vector_count() != self.statistics().chunks:
             raise store_unavailable("corrupt")
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
