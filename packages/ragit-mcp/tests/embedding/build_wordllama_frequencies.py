@@ -5,7 +5,8 @@ Run by hand when the preparation of texts changes:
     python packages/ragit-mcp/tests/embedding/build_wordllama_frequencies.py SITE_PACKAGES... [--write]
 
 The text counted is the README that each installed distribution carries in its metadata, of distributions under the MIT,
-BSD, ISC, Apache, PSF or Unlicense terms only. Nothing of the text is kept: one number a token is.
+BSD, ISC, Apache, PSF or Unlicense terms only. Nothing of the text is kept: one number a token is. The table in use comes
+from 162 distributions (250,837 tokens).
 """
 
 from __future__ import annotations

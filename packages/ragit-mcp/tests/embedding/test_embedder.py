@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import numpy as np
 import pytest
 
@@ -324,6 +326,17 @@ def test_the_contract_of_a_service_follows_from_model_and_settings(
     embedder: Embedder = open_embedder(config, repository, environ={})
     assert (embedder.contract.version, embedder.dimensions) == (version, dimensions)
     assert embedder.identity == f"ollama/{model}/{version}/{dimensions}"
+
+
+def test_a_server_asks_from_a_worker_thread_of_its_event_loop(
+    service_config: Callable[..., Config], repository: Path, service: Any
+) -> None:
+    embedder = open_embedder(service_config("ollama"), repository, environ={})
+
+    async def serve() -> Any:
+        return await anyio.to_thread.run_sync(embedder.embed, ["x"])
+
+    assert anyio.run(serve).shape == (1, 4)
 
 
 # --- the house

@@ -8,6 +8,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,22 @@ def test_writers_at_the_same_time_lose_nothing(namespace: Namespace) -> None:
         opened.close()
 
 
-FAULTS = ("open", "write", "fsync", "replace", "mkdir", "unlink")
+def test_what_a_killed_process_left_aside_goes_in_time(
+    namespace: Namespace, reader: CacheReader, repository: Path
+) -> None:
+    later = datetime.now(UTC) + timedelta(hours=2)
+    writer = CacheWriter(namespace, reader, now=lambda: later)
+    _add(writer, "a")
+    aside = repository / namespace.directory / f".{1:012x}-{2:016x}.seg.{3:016x}.tmp"
+    other = repository / namespace.directory / "notes.tmp"
+    for path in (aside, other):
+        path.write_bytes(b"half")
+    for number in range(writing.FEW_SEGMENTS + 1):
+        _add(writer, str(number))
+    assert (aside.exists(), other.exists()) == (False, True)
+
+
+FAULTS = (pytest.param("open", marks=pytest.mark.slow), "write", "fsync", "replace", "mkdir", "unlink")
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -17,7 +17,9 @@ from ragit_mcp.embedding.vectors import FloatArray
 __all__ = ["CacheReader", "cache_key", "count_entries", "segment_names", "segment_sizes"]
 
 SEGMENT_NAME: Final = re.compile(r"[0-9a-f]{12}-[0-9a-f]{16}\.seg", re.ASCII)
-_MAX_FILES: Final = 4096
+# A segment as it is called before it is whole.
+ABANDONED_NAME: Final = re.compile(rf"\.{SEGMENT_NAME.pattern}\.[0-9a-f]{{16}}\.tmp", re.ASCII)
+MAX_FILES: Final = 4096
 
 
 def cache_key(text: str) -> bytes:
@@ -28,7 +30,7 @@ def cache_key(text: str) -> bytes:
 def segment_names(namespace: Namespace) -> list[str]:
     """Names of the segments, oldest first; none where there is no cache or it cannot be listed."""
     try:
-        found = list(walk_below(namespace.root, namespace.directory, max_entries=_MAX_FILES, max_depth=2))
+        found = list(walk_below(namespace.root, namespace.directory, max_entries=MAX_FILES, max_depth=2))
     except FileAccessError:
         return []
     names = (file.path.removeprefix(f"{namespace.directory}/") for file in found)

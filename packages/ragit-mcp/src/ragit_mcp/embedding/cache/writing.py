@@ -19,9 +19,16 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from mcpkit.files import FileAccessError, atomic_write_below, locate_below
+from mcpkit.files import FileAccessError, atomic_write_below, locate_below, walk_below
 from ragit_mcp.embedding.cache.place import Namespace
-from ragit_mcp.embedding.cache.reading import CacheReader, cache_key, segment_names, segment_sizes
+from ragit_mcp.embedding.cache.reading import (
+    ABANDONED_NAME,
+    MAX_FILES,
+    CacheReader,
+    cache_key,
+    segment_names,
+    segment_sizes,
+)
 from ragit_mcp.embedding.cache.segments import Segment, packed
 from ragit_mcp.embedding.contract import NAMESPACE_SCHEMA
 from ragit_mcp.embedding.vectors import FloatArray
@@ -36,6 +43,8 @@ MAX_SEGMENT_ENTRIES: Final = 65_536
 FEW_SEGMENTS: Final = 16
 
 _FILE_MODE: Final = 0o600
+# Longer than writing one segment takes anywhere.
+_ABANDONED_AFTER_SECONDS: Final = 3600.0
 _logger: Final = logging.getLogger("ragit.embedding.cache")
 
 
@@ -122,6 +131,7 @@ class CacheWriter:
     def _tidy(self) -> None:
         sizes = segment_sizes(self._namespace)
         if len(sizes) > FEW_SEGMENTS:
+            self._remove(self._abandoned())
             self._merge(_to_merge(sizes))
             sizes = segment_sizes(self._namespace)
         excess = sum(sizes.values()) - MAX_ENTRIES
@@ -143,6 +153,19 @@ class CacheWriter:
         if len(merged) > 1:
             self._publish(entries)
             self._remove(merged)
+
+    def _abandoned(self) -> list[str]:
+        """Files that a process wrote aside and did not live to rename."""
+        oldest = self._now().timestamp() - _ABANDONED_AFTER_SECONDS
+        found = walk_below(
+            self._namespace.root, self._namespace.directory, max_entries=MAX_FILES, max_depth=2
+        )
+        place = f"{self._namespace.directory}/"
+        return [
+            file.path.removeprefix(place)
+            for file in found
+            if ABANDONED_NAME.fullmatch(file.path.removeprefix(place)) and file.stat.st_mtime < oldest
+        ]
 
     def _remove(self, names: Sequence[str]) -> None:
         self._reader.close()
