@@ -5,7 +5,8 @@
     .ragit/security/quarantine/<day>.jsonl  those of them that were indexed masked
     .ragit/security/state.json              the last audit
 
-`reading` counts and summarises, for status and doctor; `writing` appends, for commands. Nothing here holds a secret: what
+`reading` counts and summarises, for status and doctor; `writing` appends, for commands; `audit` looks for secrets in all of
+it and in the store. Nothing here holds a secret: what
 is written passes through masking.
 """
 
