@@ -127,6 +127,8 @@ def _masked(reply: dict[str, Any]) -> dict[str, Any]:
 def _rendered(reply: dict[str, Any], answer: Any, chosen: OutputFormat) -> str:
     if chosen == "json":
         return render_envelope(reply)
+    if answer.draw is None:
+        return render_envelope(reply) if chosen == "both" else ""
     from ragit_mcp.cli.screen import (
         Screen,  # the drawing library costs more to import than most commands take
     )

@@ -25,14 +25,14 @@ class Answer:
 
     Attributes:
         data: the member `data` of the envelope.
-        draw: draws the same for people; gets the data as it is after masking.
+        draw: draws the same for people; gets the data as it is after masking. None for nothing to see.
         warnings: what there is to warn of.
         ok: the member `ok`; False where checks failed.
         exit_code: exit code of the process.
     """
 
     data: Any
-    draw: Callable[[Screen, Any], None]
+    draw: Callable[[Screen, Any], None] | None
     warnings: tuple[str, ...] = ()
     ok: bool = True
     exit_code: int = 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.artifacts.capture import review_artifact
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.input_document import read_input
 from ragit_mcp.cli.parsing import usage_error
-from ragit_mcp.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Screen
 
 __all__ = ["draw_captured", "run"]
 

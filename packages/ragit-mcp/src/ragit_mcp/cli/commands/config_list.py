@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.cli.context import Answer, Context
-from ragit_mcp.cli.screen import Screen
 from ragit_mcp.config import SETTINGS
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Screen
 
 __all__ = ["run"]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.cli.catalogue import COMMANDS, GLOBAL_FLAGS, PROGRAM, Command, Flag, find_command
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.help_text import command_help, general_help
 from ragit_mcp.cli.parsing import usage_error
-from ragit_mcp.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Screen
 
 __all__ = ["run"]
 

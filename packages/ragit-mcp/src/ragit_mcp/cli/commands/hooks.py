@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.cli.context import Answer, Context
-from ragit_mcp.cli.screen import Cell, Screen
 from ragit_mcp.hooks import HooksDirectory, find_hooks_directory, read_hooks
 from ragit_mcp.hooks.installing import install_hook, uninstall_hook
 from ragit_mcp.hooks.script import HOOK_NAMES
 from ragit_mcp.snapshots.repository import coded_git_errors
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Cell, Screen
 
 __all__ = ["run"]
 

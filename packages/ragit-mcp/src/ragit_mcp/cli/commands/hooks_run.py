@@ -9,7 +9,6 @@ from typing import Any
 from ragit_mcp.cli.commands.ingest import ingest_and_record
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.parsing import usage_error
-from ragit_mcp.cli.screen import Screen
 from ragit_mcp.cli.visible import one_line
 from ragit_mcp.errors import RagitError
 from ragit_mcp.hooks.running import run_hook
@@ -39,13 +38,19 @@ def run(context: Context) -> Answer:
         if result is not None:
             data |= {"done": True, "commitSha": result.commit_sha, "newDocuments": result.new_documents}
             data["seconds"] = round(time.monotonic() - started, 3)
+            if result.new_documents and not context.quiet:
+                _tell(
+                    f"indexed {result.commit_sha[:10]}, {result.new_documents} new documents, {data['seconds']:.1f} s"
+                )
     except RagitError as error:
-        sys.stderr.write(f"ragit: {one_line(error.message)} Next: {one_line(error.recovery)}\n")
-    return Answer(data, _draw)
+        _tell(f"{one_line(error.message)} Next: {one_line(error.recovery)}")
+    # Drawn by nobody: the drawing library would take longer to load than the line to say.
+    return Answer(data, None)
 
 
-def _draw(screen: Screen, data: Any) -> None:
-    if data["done"] and data["newDocuments"]:
-        screen.line(
-            f"ragit: indexed {data['commitSha'][:10]}, {data['newDocuments']} new documents, {data['seconds']:.1f} s"
-        )
+def _tell(text: str) -> None:
+    try:
+        sys.stderr.write(f"ragit: {text}\n")
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        return  # nobody is there to be told

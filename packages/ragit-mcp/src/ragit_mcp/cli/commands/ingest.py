@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpkit.git import GitError
 from ragit_mcp.artifacts.capture import bind_pending
@@ -12,10 +12,12 @@ from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.input_document import read_input
 from ragit_mcp.cli.parsing import usage_error
 from ragit_mcp.cli.progress import LineProgress, TerminalProgress
-from ragit_mcp.cli.screen import Screen
 from ragit_mcp.errors import RagitError
 from ragit_mcp.ingest import IngestRequest, IngestResult, ProgressListener, ingest
 from ragit_mcp.ledger.writing import record_event
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Screen
 
 __all__ = ["Recorded", "ingest_and_record", "run"]
 

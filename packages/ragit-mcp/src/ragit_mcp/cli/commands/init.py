@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpkit.git import GitError, discover
 from mcpkit.git.process import run_git
 from ragit_mcp.cli.context import Answer, Context
-from ragit_mcp.cli.screen import Screen
 from ragit_mcp.errors import CommandError
 from ragit_mcp.init import InitRequest, initialise
 from ragit_mcp.snapshots.repository import coded_git_errors
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Screen
 
 __all__ = ["run"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.cli.context import Answer, Context
-from ragit_mcp.cli.screen import Screen
 from ragit_mcp.ledger.audit import audit
 from ragit_mcp.ledger.writing import record_audit
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Screen
 
 __all__ = ["run"]
 

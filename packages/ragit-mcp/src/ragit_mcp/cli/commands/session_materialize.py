@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.artifacts.capture import materialize_session
 from ragit_mcp.cli.commands.artifact_review import draw_captured
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.input_document import read_input
 from ragit_mcp.cli.parsing import usage_error
-from ragit_mcp.cli.screen import Screen
 from ragit_mcp.safety import AdmissionMode
 from ragit_mcp.snapshots.repository import coded_git_errors
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Screen
 
 __all__ = ["run"]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.cli.context import Answer, Context
-from ragit_mcp.cli.screen import Cell, Screen
 from ragit_mcp.status import read_status
+
+if TYPE_CHECKING:
+    from ragit_mcp.cli.screen import Cell, Screen
 
 __all__ = ["run"]
 
