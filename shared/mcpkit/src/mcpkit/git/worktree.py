@@ -300,7 +300,9 @@ class _Comparison:
                 continue
             wanted = head.get(entry.path)
             if wanted is None:
-                changes[entry.path] = "added"
+                # Staged and gone again, it is neither here nor there.
+                if entry.skip_worktree or entry.assume_unchanged or self._status(entry.path) is not None:
+                    changes[entry.path] = "added"
                 continue
             outcome = self._compare_entry(entry, wanted, index_mtime)
             if isinstance(outcome, _Suspect):
