@@ -452,7 +452,7 @@ def _stir(chance: random.Random, path: Path, git: Git, commit_files: CommitFiles
         # git sees that attributes changed only where it looks into a file, which then depends on the second.
         for name in names:
             if (path / name).is_file():
-                os.utime(path / name, (1_500_000_000, 1_500_000_000))
+                os.utime(path / name, (chance.randrange(1_000_000_000, 2_000_000_000),) * 2)
     elif action == 9 and target.is_file():
         os.utime(target, (chance.randrange(1_000_000_000, 2_000_000_000),) * 2)
     elif action == 10:
