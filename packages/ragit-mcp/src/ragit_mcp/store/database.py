@@ -64,6 +64,7 @@ def open_generation(path: str, size: int) -> apsw.Connection:
     """
     import apsw  # heavy; only where a store is opened
 
+    _check_header(path)
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
     with coded_sqlite_errors():
         connection = apsw.Connection(f"file:{_uri_path(path)}?mode=ro&immutable=1", flags=flags)
@@ -118,8 +119,19 @@ def coded_sqlite_errors() -> Iterator[None]:
         yield
     except (apsw.CantOpenError, apsw.IOError, apsw.PermissionsError, apsw.NoMemError) as error:
         raise store_unavailable("unreadable") from error
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:  # the latter for a text that is not UTF-8
         raise store_unavailable("corrupt") from error
+
+
+def _check_header(path: str) -> None:
+    """Make sure that SQLite will see a database without write-ahead log; with one it would ignore what is in it."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            header = file.read(20)
+    except OSError:
+        raise store_unavailable("unreadable") from None
+    if header[:16] != b"SQLite format 3\0" or header[18:20] != b"\x01\x01":
+        raise store_unavailable("corrupt")
 
 
 def _check(connection: apsw.Connection, size: int) -> None:
@@ -129,8 +141,6 @@ def _check(connection: apsw.Connection, size: int) -> None:
     if version != SCHEMA_VERSION:
         raise store_unavailable("unsupported")
     if connection.pragma("page_size") != PAGE_SIZE or connection.pragma("page_count") * PAGE_SIZE != size:
-        raise store_unavailable("corrupt")
-    if connection.pragma("journal_mode") == "wal":
         raise store_unavailable("corrupt")
     check_schema(connection)
     connection.pragma("query_only", True)

@@ -30,7 +30,7 @@ from ragit_mcp.store.layout import Pointer, read_pointer, store_unavailable
 from ragit_mcp.store.membership import Membership, empty_arrays, unpack_rows
 from ragit_mcp.store.schema import DOCUMENT_OUTCOMES, SCOPES
 from ragit_mcp.store.sharing import Hold, hold_generation
-from ragit_mcp.store.terms import Field, frequency_mark
+from ragit_mcp.store.terms import Field, frequency_mark, is_term
 
 if TYPE_CHECKING:
     import apsw
@@ -275,10 +275,11 @@ class Store:
         """
         import numpy as np
 
+        if not is_term(term):  # the index would see several words, or none
+            return np.empty(0, dtype=np.int64)
         word = term + (frequency_mark(at_least) if field is Field.TEXT else field.value)
-        quoted = word.replace('"', '""')
         # Packed by SQLite: a row at a time through Python takes six times as long.
-        found = self._rows("SELECT group_concat(rowid) FROM terms WHERE terms MATCH ?", (f'"{quoted}"',))
+        found = self._rows("SELECT group_concat(rowid) FROM terms WHERE terms MATCH ?", (f'"{word}"',))
         packed = found[0][0]
         if not packed:
             return np.empty(0, dtype=np.int64)

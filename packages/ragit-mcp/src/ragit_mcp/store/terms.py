@@ -53,6 +53,7 @@ _UNSPACED: Final = re.compile(
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LATIN_BASE: Final = re.compile("[a-zA-Z][\u0300-\u036f]+")
+_BEYOND_A_WORD: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
 _ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+(?:[_.\-'][A-Za-z0-9]+)*")
 _CACHED_WORDS: Final = 100_000
 
@@ -68,6 +69,11 @@ class Field(StrEnum):
 def frequency_mark(at_least: int) -> str:
     """The mark of a least frequency: `FREQUENCIES`, or 1 for none."""
     return "" if at_least == 1 else _FREQUENCY_MARKS[at_least]
+
+
+def is_term(word: str) -> bool:
+    """Whether the index takes a text as one word: ASCII letters and digits, and anything beyond ASCII."""
+    return bool(word) and _BEYOND_A_WORD.search(word) is None
 
 
 def text_terms(text: str) -> list[str]:
