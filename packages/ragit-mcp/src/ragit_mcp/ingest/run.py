@@ -95,6 +95,7 @@ def ingest(
     """
     repository = open_repository(root, cancel=cancel)
     place = work_tree_root(repository)
+    refuse_links(place)
     settings = load_config(place, environ=environ) if config is None else config
     run = _Run(
         repository,
