@@ -98,7 +98,7 @@ _SCOPES: Final = ("durable", "session", "harness", "evidence", "all")
 _INPUT: Final = Flag(
     "input", "read the request from a JSON file of the repository, or from stdin (-)", "FILE|-"
 )
-_DRY_RUN: Final = Flag("dry-run", "say what would be done and write nothing", member="dryRun")
+_DRY_RUN: Final = Flag("dry-run", "say what would be done and write nothing")
 _AT: Final = Flag("at", "read this commit: HEAD, or 4 or more digits of its id", "COMMIT", member="at")
 _SCOPE: Final = Flag("scope", "what is searched", "SCOPE", choices=_SCOPES, default="durable", member="scope")
 _VIEW: Final = Flag(

@@ -100,7 +100,7 @@ class Screen:
         room = self._console.width - _GAP * (len(kept) - 1)
         for at, width in zip(kept, _fitted(natural, room), strict=True):
             # Widths are settled here: left alone, the library crops what does not fit.
-            table.add_column(columns[at], overflow="fold", width=width)
+            table.add_column(Text(visible(columns[at])), overflow="fold", width=width)
         for row in cells:
             table.add_row(*(Text(visible(row[at][0]), _STYLES[row[at][1]]) for at in kept))
         self._console.print(table)

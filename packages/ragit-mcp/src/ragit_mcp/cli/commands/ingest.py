@@ -122,7 +122,7 @@ def _from_document(context: Context, named: str) -> IngestRequest:
         files=given.optional_text("files", limit=_MAX_TEXT),
         paths=given.texts("paths", limit=4096, items=_MAX_PATHS),
         scope=given.choice("scope", ("durable", "all"), default="durable"),
-        dry_run=given.flag("dryRun"),
+        dry_run=context.invocation.has("dry-run"),
         strict_clean=given.flag("strictClean"),
         context=context,
     )
