@@ -120,6 +120,7 @@ def measure(folder: Path, chunks: int, queries: int) -> Figures:
     embedder = open_embedder(config, folder, environ=environ)
     asked = list(questions(queries))
     vectors = [embedder.embed([text], purpose="query")[0] for text in asked]
+    listed = [vector.tolist() for vector in vectors]
     repository = open_repository(folder)
     selection = select_snapshot(repository)
     with selection.open_store() as store:
@@ -138,7 +139,7 @@ def measure(folder: Path, chunks: int, queries: int) -> Figures:
         store.nearest(vectors[0].tolist(), DEPTH)
         ours = _median(lambda place: rank(asked[place]), queries)
         again = _median(lambda place: rank(asked[place]), queries)
-        knn = _median(lambda place: store.nearest(vectors[place], DEPTH), queries)
+        knn = _median(lambda place: store.nearest(listed[place], DEPTH), queries)
         scanned = _median(lambda place: block @ vectors[place], queries)
         recall = _recall(store, members.rows, vectors)
         selecting = _median(lambda _: select_snapshot(open_repository(folder)), 10)
@@ -153,7 +154,7 @@ def _recall(store: Store, rows: np.ndarray, vectors: Sequence[np.ndarray]) -> fl
     for vector in vectors[:20]:
         scores = exact_similarities(store.vectors(), rows, vector)
         ours = set(rows[np.argsort(-scores, kind="stable")[:DEPTH]].tolist())
-        theirs = {row for row, _ in store.nearest(vector, DEPTH)}
+        theirs = {row for row, _ in store.nearest(vector.tolist(), DEPTH)}
         found.append(len(ours & theirs) / DEPTH)
     return statistics.fmean(found)
 

@@ -57,12 +57,11 @@ class Ranking:
     Args:
         store: the open generation.
         members: the passages of the snapshot that the scope serves.
-        commit_time: seconds since the epoch of the snapshot's commit.
-        commit_id: the snapshot's commit.
         alpha: share of the vectors, 0 to 1.
         vector: the question's vector of unit length; None for keywords only.
         keywords: keyword scores; None for vectors only.
         artifacts: passages from outside the store.
+        sharpness: see `fusion`.
     """
 
     def __init__(
@@ -74,6 +73,7 @@ class Ranking:
         vector: npt.NDArray[np.float32] | None,
         keywords: KeywordScores | None,
         artifacts: Sequence[ScoredArtifact] = (),
+        sharpness: float = 1.0,
     ) -> None:
         import numpy as np
 
@@ -87,7 +87,7 @@ class Ranking:
         cosines = nothing if vector is None or self._block is None else scan(self._block, members, vector)
         scores = nothing if keywords is None else keywords.scores
         self._bm25 = scores
-        self._vector_scale = Scale(max([self._best_similarity(cosines), *_known(artifacts)]))
+        self._vector_scale = Scale(max([self._best_similarity(cosines), *_known(artifacts)]), sharpness)
         self._keyword_scale = Scale(
             max([float(scores.max(initial=0.0)), *(artifact.bm25 for artifact in artifacts)])
         )

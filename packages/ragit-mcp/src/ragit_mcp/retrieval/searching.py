@@ -24,6 +24,7 @@ from ragit_mcp.corpus import CandidateFilter, Placement, embedding_text, path_fr
 from ragit_mcp.corpus.selection import suggest_include
 from ragit_mcp.embedding import Embedder, Payload, open_embedder
 from ragit_mcp.errors import RagitError
+from ragit_mcp.retrieval.fusion import sharpness_of
 from ragit_mcp.retrieval.hits import Hit
 from ragit_mcp.retrieval.keywords import KeywordIndex, LooseText
 from ragit_mcp.retrieval.ranking import Ranking, ScoredArtifact
@@ -248,7 +249,15 @@ class Searcher:
             ScoredArtifact(passage, cosine, score)
             for passage, cosine, score in zip(passages, cosines, scores, strict=True)
         ]
-        ranking = Ranking(store, members, alpha=alpha, vector=vector, keywords=keywords, artifacts=artifacts)
+        ranking = Ranking(
+            store,
+            members,
+            alpha=alpha,
+            vector=vector,
+            keywords=keywords,
+            artifacts=artifacts,
+            sharpness=sharpness_of(store.contract.provider),
+        )
         return ranking, warnings
 
     def _similarities(
