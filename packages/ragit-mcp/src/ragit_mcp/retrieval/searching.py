@@ -8,6 +8,7 @@ the commit and the generation of its own time. Reading only: nothing here can re
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import threading
@@ -285,13 +286,11 @@ class Searcher:
     def _artifact_embeddings(
         self, embedder: Embedder, texts: Sequence[str], payload: Payload
     ) -> list[npt.NDArray[np.float32]]:
-        """Vectors of artifact texts, which are masked first and remembered afterwards."""
-        identity = embedder.identity
-        masked = [masked_text(text).text for text in texts]
-        keys = [_digest(identity, text) for text in masked]
+        """Vectors of artifact texts; remembered, for a file that does not change is asked about again and again."""
+        keys = [_digest(embedder.identity, text) for text in texts]
         with self._lock:
             known = {key: self._artifact_vectors[key] for key in keys if key in self._artifact_vectors}
-        missing = {key: text for key, text in zip(keys, masked, strict=True) if key not in known}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             found = embedder.embed(list(missing.values()), payload=payload)
             known.update(zip(missing, found, strict=True))
@@ -345,7 +344,15 @@ class _Check:
 
 
 def _live_passages(root: str, scope: str) -> list[ArtifactPassage]:
-    return artifact_passages(read_artifacts(root).records, scope)
+    """The passages of the artifacts on disk, masked: their files are whatever somebody put there."""
+    return [
+        dataclasses.replace(
+            passage,
+            text=masked_text(passage.text).text,
+            section_title=masked_text(passage.section_title).text,
+        )
+        for passage in artifact_passages(read_artifacts(root).records, scope)
+    ]
 
 
 def _advice(repository: Repository, selection: Selection, config: Config) -> tuple[str, ...]:
