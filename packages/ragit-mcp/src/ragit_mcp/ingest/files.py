@@ -10,7 +10,6 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -52,6 +51,9 @@ artifacts/harness/
 _IGNORE_FILE: Final = ".ragit/.gitignore"
 _FILE_MODE: Final = 0o644
 _COPY_BYTES: Final = 8 << 20
+_EXTRA_FLAGS: Final[int] = (
+    getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
 # ioctl FICLONE of Linux: share the blocks of another file until one of the two is written.
 _FICLONE: Final = 0x40049409
 _WINDOWS: Final = sys.platform == "win32"
@@ -136,12 +138,13 @@ def write_runtime_file(root: str, path: str, data: bytes) -> None:
     target = os.path.join(root, *path.split("/"))
     directory, name = os.path.split(target)
     temporary = os.path.join(directory, f".{name}.{secrets.token_hex(8)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     with coded_write_errors():
-        descriptor = os.open(temporary, flags | getattr(os, "O_BINARY", 0), _FILE_MODE)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _EXTRA_FLAGS, _FILE_MODE)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
+            try:
+                _write_all(descriptor, data)
+            finally:
+                os.close(descriptor)
             os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -158,11 +161,25 @@ def copy_file(source: str, target: str) -> bool:
     Raises:
         OSError: also if the target exists.
     """
-    with open(source, "rb") as reading, open(target, "xb") as writing:
-        if _share_blocks(reading.fileno(), writing.fileno()):
-            return True
-        shutil.copyfileobj(reading, writing, _COPY_BYTES)
+    reading = os.open(source, os.O_RDONLY | _EXTRA_FLAGS)
+    try:
+        writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _EXTRA_FLAGS, _FILE_MODE)
+        try:
+            if _share_blocks(reading, writing):
+                return True
+            while block := os.read(reading, _COPY_BYTES):
+                _write_all(writing, block)
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)
     return False
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def _share_blocks(source: int, target: int) -> bool:

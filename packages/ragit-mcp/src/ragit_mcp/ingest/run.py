@@ -108,7 +108,12 @@ def ingest(
         cancel or (lambda: False),
         environ,
     )
-    return run.dry() if run.request.dry_run else run.apply()
+    try:
+        return run.dry() if run.request.dry_run else run.apply()
+    except RagitError as error:
+        if error.details.get("reason") == "cancelled":  # noticed by git's side first
+            raise IngestCancelled from error
+        raise
 
 
 @dataclass(slots=True)
@@ -617,7 +622,6 @@ class _Run:
         result.chunks = len(members)
 
     def _tell(self, stage: Stage, **numbers: int) -> None:
-        self._stop_if_cancelled()
         before = self.state
         self.state = Progress(
             stage,
@@ -627,6 +631,8 @@ class _Run:
             chunks_new=numbers.get("chunks_new", before.chunks_new),
         )
         self.progress(self.state)
+        if stage != "done":
+            self._stop_if_cancelled()
 
     def _stop_if_cancelled(self) -> None:
         if self.cancel():
