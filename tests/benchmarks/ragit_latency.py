@@ -137,12 +137,18 @@ def measure(folder: Path, chunks: int, queries: int) -> Figures:
 
         rank("a first question loads what is loaded once")
         store.nearest(vectors[0].tolist(), DEPTH)
-        ours = _median(lambda place: rank(asked[place]), queries)
-        again = _median(lambda place: rank(asked[place]), queries)
-        knn = _median(lambda place: store.nearest(listed[place], DEPTH), queries)
-        scanned = _median(lambda place: block @ vectors[place], queries)
+        # Taken in turns, so that whatever else the machine does meets all of them alike.
+        ours, again, knn, scanned = _medians(
+            (
+                lambda place: rank(asked[place]),
+                lambda place: rank(asked[place]),
+                lambda place: store.nearest(listed[place], DEPTH),
+                lambda place: block @ vectors[place],
+            ),
+            queries,
+        )
         recall = _recall(store, members.rows, vectors)
-        selecting = _median(lambda _: select_snapshot(open_repository(folder)), 10)
+        (selecting,) = _medians((lambda _: select_snapshot(open_repository(folder)),), 10)
         return Figures(len(members), indexed, ours, again, knn, scanned, selecting, recall)
 
 
@@ -159,14 +165,16 @@ def _recall(store: Store, rows: np.ndarray, vectors: Sequence[np.ndarray]) -> fl
     return statistics.fmean(found)
 
 
-def _median(run: Callable[[int], object], count: int) -> float:
+def _medians(runs: Sequence[Callable[[int], object]], count: int) -> list[float]:
+    """Median milliseconds of each, over `count` rounds."""
     gc.collect()
-    times = []
+    times: list[list[float]] = [[] for _ in runs]
     for place in range(count):
-        started = time.perf_counter()
-        run(place)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times) * 1000
+        for run, taken in zip(runs, times, strict=True):
+            started = time.perf_counter()
+            run(place)
+            taken.append(time.perf_counter() - started)
+    return [statistics.median(taken) * 1000 for taken in times]
 
 
 def _vocabulary(draws: random.Random) -> list[str]:

@@ -44,7 +44,7 @@ COMMON_SHARE: Final = 0.5
 #: unless there are so few passages that a share means little.
 _FEW_PASSAGES: Final = 50
 # What is kept of looked-up words, in entries (16 bytes each).
-_KEPT_POSTINGS: Final = 4_000_000
+_KEPT_POSTINGS: Final = 1_000_000
 # The index knows "at least n times"; this is the frequency that is assumed between one mark and the next.
 _ASSUMED: Final = dict(zip(FREQUENCIES, (2.0, 3.5, 6.5, 11.0), strict=True))
 

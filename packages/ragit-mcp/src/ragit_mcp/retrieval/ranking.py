@@ -32,7 +32,7 @@ __all__ = ["Ranking", "ScoredArtifact"]
 # about six digits.
 _MARGIN: Final = 1e-4
 # Passages scored exactly beyond those asked for, and most of those that share one score.
-_SPARE: Final = 64
+_SPARE: Final = 32
 _MOST_TIED: Final = 2_000
 
 

@@ -162,9 +162,10 @@ class Searcher:
         """
         check = _Check(cancel)
         masked = masked_text(question)
-        repository = open_repository(self._place, cancel=cancel)
         with contextlib.ExitStack() as stack:
-            selection, store, members = self._select(repository, at, scope, stack, check)
+            with _cancelled_git():
+                repository = open_repository(self._place, cancel=cancel)
+                selection, store, members = self._select(repository, at, scope, stack, check)
             settings = config or load_config(selection.root, environ=self._environ)
             passages = () if scope == "durable" else _live_passages(selection.root, scope)
             check()
@@ -341,6 +342,17 @@ class _Check:
     def __call__(self) -> None:
         if self._cancel is not None and self._cancel():
             raise SearchCancelled
+
+
+@contextlib.contextmanager
+def _cancelled_git() -> Iterator[None]:
+    """A question to git that was stopped on request is no fault of the repository."""
+    try:
+        yield
+    except RagitError as error:
+        if error.code == "REPOSITORY_UNUSABLE" and error.details.get("reason") == "cancelled":
+            raise SearchCancelled from error
+        raise
 
 
 def _live_passages(root: str, scope: str) -> list[ArtifactPassage]:
