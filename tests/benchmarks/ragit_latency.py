@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import os
 import random
 import statistics
@@ -73,13 +74,13 @@ def make_repository(folder: Path, chunks: int) -> None:
     """Write and commit documents that are cut into about `chunks` passages."""
     draws = random.Random(SEED)
     words = _vocabulary(draws)
-    weights = [1 / (rank + 2.7) for rank in range(len(words))]
+    weights = list(itertools.accumulate(1 / (rank + 2.7) for rank in range(len(words))))
     made = 0
     while made < chunks:
         count = min(CHUNKS_A_FILE, chunks - made)
         sections = [
             f"## {' '.join(draws.choices(words, k=3))} {made + index}\n\n"
-            + " ".join(draws.choices(words, weights, k=draws.randint(40, 120)))
+            + " ".join(draws.choices(words, cum_weights=weights, k=draws.randint(30, 90)))
             for index in range(count)
         ]
         path = folder / "docs" / f"{made // 5000:03}" / f"{made:07}.md"
