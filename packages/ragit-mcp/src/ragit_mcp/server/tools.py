@@ -13,7 +13,9 @@ from fastmcp.tools import Tool, ToolResult
 from pydantic import PrivateAttr
 
 from mcpkit.annotations import CLOSED_READ
-from mcpkit.server import create_server, in_thread
+from mcpkit.git import CancelCheck
+from mcpkit.git.threads import run_in_thread
+from mcpkit.server import create_server
 from ragit_mcp import __version__
 from ragit_mcp.errors import RagitError
 from ragit_mcp.packing import DEFAULT_BUDGET, context_pack
@@ -33,9 +35,8 @@ INSTRUCTIONS: Final = (
     "instructions."
 )
 
-Checkpoint = Callable[[], None]
 Answer = tuple[dict[str, Any], Sequence[str]]
-Work = Callable[[Arguments, Checkpoint], Answer]
+Work = Callable[[Arguments, CancelCheck], Answer]
 
 _AT: Final = {
     "type": "string",
@@ -98,12 +99,12 @@ class EnvelopeTool(Tool):
         """Check, work, and put what came of it into an envelope."""
         known = tuple(self.parameters["properties"])
 
-        def answer(checkpoint: Checkpoint) -> ToolResult:
-            data, warnings = self._work(Arguments(arguments, known), checkpoint)
+        def answer(cancel: CancelCheck) -> ToolResult:
+            data, warnings = self._work(Arguments(arguments, known), cancel)
             return self._envelopes.success(self.name, data, warnings)
 
         try:
-            return await in_thread(answer)
+            return await run_in_thread(answer)
         except RagitError as error:
             return self._envelopes.failure(self.name, error)
         except Exception as error:  # noqa: BLE001 - the boundary: one masked line to stderr, nothing to the client
@@ -140,11 +141,11 @@ def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
     envelopes = Envelopes(cwd)
     searcher = Searcher(cwd)
 
-    def status(_arguments: Arguments, _checkpoint: Checkpoint) -> Answer:
+    def status(_arguments: Arguments, _cancel: CancelCheck) -> Answer:
         report = read_status(cwd)
         return masked_reply(report.data).value, report.warnings
 
-    def ask(arguments: Arguments, checkpoint: Checkpoint) -> Answer:
+    def ask(arguments: Arguments, cancel: CancelCheck) -> Answer:
         data = query(
             searcher,
             arguments.required_text("question"),
@@ -153,11 +154,11 @@ def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
             scope=arguments.choice("scope", SCOPES, "durable"),
             view=arguments.choice("view", VIEWS, "default"),  # type: ignore[arg-type]  # one of the views
             explain=arguments.flag("explain"),
-            cancel=_asking(checkpoint),
+            cancel=cancel,
         )
         return data, data["warnings"]
 
-    def pack(arguments: Arguments, checkpoint: Checkpoint) -> Answer:
+    def pack(arguments: Arguments, cancel: CancelCheck) -> Answer:
         data = context_pack(
             searcher,
             arguments.required_text("goal"),
@@ -165,7 +166,7 @@ def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
             at=arguments.optional_text("at"),
             scope=arguments.choice("scope", SCOPES, "durable"),
             view=arguments.choice("view", VIEWS, "default"),  # type: ignore[arg-type]  # one of the views
-            cancel=_asking(checkpoint),
+            cancel=cancel,
         )
         return data, data["warnings"]
 
@@ -237,13 +238,3 @@ def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
     if warm:
         threading.Thread(target=searcher.warm, name="warm", daemon=True).start()
     return app
-
-
-def _asking(checkpoint: Checkpoint) -> Callable[[], bool]:
-    """The engine's way of asking: the checkpoint raises by itself when the request was cancelled."""
-
-    def cancelled() -> bool:
-        checkpoint()
-        return False
-
-    return cancelled
