@@ -94,8 +94,6 @@ class Ranking:
         quick = alpha * self._vector_scale.many(cosines) + (1 - alpha) * self._keyword_scale.many(scores)
         self._quick = quick[members.rows]
         self._artifacts = self._artifact_hits(artifacts)
-        #: Passages that anything speaks for.
-        self.count: int = int((self._quick > 0).sum()) + len(self._artifacts)
 
     def first(self, count: int) -> list[Hit]:
         """The best passages in order, at most `count`."""
