@@ -79,7 +79,6 @@ def _plain(category: Category, recovery: str) -> ErrorFacts:
 
 ERRORS: Final[Mapping[str, ErrorFacts]] = MappingProxyType({
     "ARTIFACT_NOT_FOUND": _plain("invalid_input", "ragit status --format json"),
-    "ARTIFACT_UNREADABLE": _plain("corrupt_or_incompatible", "ragit doctor"),
     "CLI_USAGE": _plain("invalid_input", "ragit --help"),
     "CONFIG_EDIT_UNSUPPORTED": _plain("invalid_input", "edit .ragit/config.toml by hand"),
     "CONFIG_INVALID": _plain("invalid_input", "correct the named setting, then run: ragit config list"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def test_entries_of_lists_are_named_by_their_place() -> None:
 
 
 def test_lists_texts_and_objects_are_bounded() -> None:
-    for document, read in (
+    cases: list[tuple[dict[str, Any], Callable[[InputObject], object]]] = [
         ({"x": ["a"] * 4}, lambda given: given.texts("x", limit=5, items=3)),
         ({"x": "a" * 6}, lambda given: given.text("x", limit=5)),
         ({"x": {"a": {"b": {"c": 1}}}}, lambda given: given.json_object("x", depth=2)),
@@ -130,7 +131,8 @@ def test_lists_texts_and_objects_are_bounded() -> None:
         ({"x": "2026-05-01T09:30:00"}, lambda given: given.moment("x")),
         ({"x": "yesterday"}, lambda given: given.moment("x")),
         ({"x": 2}, lambda given: given.fraction("x", default=0)),
-    ):
+    ]
+    for document, read in cases:
         with pytest.raises(CommandError) as caught:
             read(InputObject(document, ["x"]))
         assert caught.value.code == "INPUT_INVALID"

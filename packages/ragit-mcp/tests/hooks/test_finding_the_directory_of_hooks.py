@@ -8,7 +8,7 @@ import pytest
 
 
 def real(path: Any) -> str:
-    return os.path.realpath(path)
+    return str(os.path.realpath(path))
 
 
 def as_git_sees_it(project: Any, cwd: Path | None = None) -> str:

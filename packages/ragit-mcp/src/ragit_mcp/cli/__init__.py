@@ -7,6 +7,8 @@ application   runs a command; what it answers, fails with or breaks on becomes o
 envelope      the JSON that programs get, and which format is meant
 context       what a command knows: invocation, repository, configuration
 input_document  `--input`
+wording       numbers with their nouns
+highlighting  the words of a question in a passage
 screen, visible  tables, colour, and keeping the control characters of documents off the terminal
 progress      how far an ingest is
 commands      one module a command

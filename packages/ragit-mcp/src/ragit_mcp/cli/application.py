@@ -104,7 +104,8 @@ def _reply_cwd(place: str) -> str:
 def _format(seen: Sketch, command: Command, context: Any) -> OutputFormat:
     configured: str | None = None
     by_user = False
-    if seen.format is None:
+    # Read only where it may decide: most commands in a pipe need no configuration to know their format.
+    if seen.format is None and (_is_terminal() or command.format == "both"):
         try:
             configured = context.config.output.format
             by_user = context.config.chosen_by_user("output.format")

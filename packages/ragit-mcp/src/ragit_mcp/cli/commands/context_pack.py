@@ -9,6 +9,7 @@ from ragit_mcp.cli.commands.query import chosen_view, draw_hits, draw_snapshot, 
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.input_document import read_input
 from ragit_mcp.cli.parsing import usage_error
+from ragit_mcp.cli.wording import counted
 from ragit_mcp.packing import DEFAULT_BUDGET, context_pack
 from ragit_mcp.retrieval import SCOPES_ASKED, VIEWS
 from ragit_mcp.retrieval.request import MAX_TEXT_CHARACTERS
@@ -63,8 +64,8 @@ def _draw(screen: Screen, data: Any) -> None:
     draw_snapshot(screen, data["snapshot"])
     selection = data["selection"]
     screen.line(
-        (f"{data['selectedHits']} passages", "name"),
-        f" from {selection['selectedSources']} sources, {data['usedTokens']} of {data['budget']} {data['budgetUnit']}",
+        (counted(data["selectedHits"], "passage"), "name"),
+        f" from {counted(selection['selectedSources'], 'source')}, {data['usedTokens']} of {data['budget']} {data['budgetUnit']}",
         (f" ({selection['candidateHits']} looked at)", "faint"),
     )
     draw_hits(screen, data["hits"], data["goal"])

@@ -30,6 +30,10 @@ def run(context: Context) -> Answer:
         before = {state.name: state for state in read_hooks(directory)}
         changed.extend(name for name in wanted if install_hook(directory, name) != before[name])
         warnings = _warnings(directory)
+        if not context.config.repository_file:
+            warnings.append(
+                "There is no .ragit/config.toml yet, so the hooks do nothing; run: ragit init --yes"
+            )
     elif action == "uninstall":
         changed = [name for name in HOOK_NAMES if uninstall_hook(directory, name)]
     data = {
@@ -61,11 +65,11 @@ def _draw(screen: Screen, data: Any) -> None:
     screen.line(("hooks in ", "faint"), data["directory"], (f" ({data['source']})", "faint"))
     rows: list[list[Cell]] = []
     for hook in data["hooks"]:
-        tone = {"installed": "good", "broken": "bad"}.get(hook["state"], "plain")
         words = "another program's" if hook["state"] == "foreign" else hook["state"]
+        told: Cell = (words, "good") if hook["state"] == "installed" else words
         rows.append([
             (hook["name"], "name"),
-            (words, tone),  # type: ignore[list-item]  # one of the tones
+            (words, "bad") if hook["state"] == "broken" else told,
             "beside another hook" if hook["chained"] else "",
             hook["reason"] or "",
         ])

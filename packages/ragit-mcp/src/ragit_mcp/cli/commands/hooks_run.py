@@ -10,6 +10,7 @@ from ragit_mcp.cli.commands.ingest import ingest_and_record
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.parsing import usage_error
 from ragit_mcp.cli.visible import one_line
+from ragit_mcp.cli.wording import counted
 from ragit_mcp.errors import RagitError
 from ragit_mcp.hooks.running import run_hook
 from ragit_mcp.hooks.script import HOOK_NAMES
@@ -40,7 +41,7 @@ def run(context: Context) -> Answer:
             data["seconds"] = round(time.monotonic() - started, 3)
             if result.new_documents and not context.quiet:
                 _tell(
-                    f"indexed {result.commit_sha[:10]}, {result.new_documents} new documents, {data['seconds']:.1f} s"
+                    f"indexed {result.commit_sha[:10]}, {counted(result.new_documents, 'new document')}, {data['seconds']:.1f} s"
                 )
     except RagitError as error:
         _tell(f"{one_line(error.message)} Next: {one_line(error.recovery)}")

@@ -12,12 +12,13 @@ from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.input_document import read_input
 from ragit_mcp.cli.parsing import usage_error
 from ragit_mcp.cli.progress import LineProgress, TerminalProgress
+from ragit_mcp.cli.wording import counted
 from ragit_mcp.errors import RagitError
 from ragit_mcp.ingest import IngestRequest, IngestResult, ProgressListener, ingest
 from ragit_mcp.ledger.writing import record_event
 
 if TYPE_CHECKING:
-    from ragit_mcp.cli.screen import Screen
+    from ragit_mcp.cli.screen import Cell, Screen
 
 __all__ = ["Recorded", "ingest_and_record", "run"]
 
@@ -159,11 +160,11 @@ def _chosen(
 
 
 def _draw(screen: Screen, data: Any) -> None:
-    dry = data["mode"] == "dry-run"
     commit = data["commitSha"][:10]
-    if dry:
-        tone, words = ("bad", "would fail") if data["wouldFail"] else ("good", "would index")
-        screen.line((words, tone), f" {commit}: {data['processed']} documents, {data['skipped']} skipped")  # type: ignore[arg-type]  # one of the tones
+    if data["mode"] == "dry-run":
+        outcome: Cell = ("would fail", "bad") if data["wouldFail"] else ("would index", "good")
+        counts = f"{counted(data['processed'], 'document')}, {data['skipped']} skipped"
+        screen.line(outcome, f" {commit}: {counts}")
         for path in data["plannedFiles"][:50]:
             screen.line("  ", path)
         if len(data["plannedFiles"]) > 50:
@@ -172,16 +173,16 @@ def _draw(screen: Screen, data: Any) -> None:
     if data["unchanged"]:
         screen.line(
             ("unchanged", "good"),
-            f" {commit} is indexed: {data['documents']} documents, {data['chunks']} chunks",
+            f" {commit} is indexed: {counted(data['documents'], 'document')}, {counted(data['chunks'], 'chunk')}",
         )
         return
     screen.line(
         ("indexed", "good"),
-        f" {commit}: {data['documents']} documents, {data['chunks']} chunks; "
-        f"{data['newDocuments']} documents and {data['newChunks']} chunks were new",
+        f" {commit}: {counted(data['documents'], 'document')}, {counted(data['chunks'], 'chunk')}; "
+        f"{counted(data['newDocuments'], 'document')} and {counted(data['newChunks'], 'chunk')} new",
     )
     admission = data["admission"]
     screen.line(
-        f"{data['skipped']} skipped, {data['masked']} secrets masked; admission: {admission['allowed']} allowed, "
+        f"{data['skipped']} skipped, {counted(data['masked'], 'secret')} masked; admission: {admission['allowed']} allowed, "
         f"{admission['quarantined']} masked, {admission['blocked']} blocked"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcpkit.git import GitError, discover
 from mcpkit.git.process import run_git
 from ragit_mcp.cli.context import Answer, Context
+from ragit_mcp.cli.wording import counted
 from ragit_mcp.errors import CommandError
 from ragit_mcp.init import InitRequest, initialise
 from ragit_mcp.snapshots.repository import coded_git_errors
@@ -104,7 +105,9 @@ def _draw(screen: Screen, data: Any) -> None:
     for path in data["kept"]:
         screen.line(("kept     ", "faint"), path)
     scan = data["scan"]
-    screen.line(f"{scan['documents']} Markdown documents among {scan['files']} files ({scan['mode']}).")
+    screen.line(
+        f"{counted(scan['documents'], 'Markdown document')} among {counted(scan['files'], 'file')} ({scan['mode']})."
+    )
     if not data["dryRun"]:
         screen.line(
             "Next: commit .ragit, then ",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.cli.context import Answer, Context
+from ragit_mcp.cli.wording import counted
 from ragit_mcp.ledger.audit import audit
 from ragit_mcp.ledger.writing import record_audit
 
@@ -30,7 +31,9 @@ def run(context: Context) -> Answer:
 
 
 def _draw(screen: Screen, data: Any) -> None:
-    screen.line(f"{data['scannedFiles']} files and {data['scannedChunks']} chunks were looked at")
+    screen.line(
+        f"{counted(data['scannedFiles'], 'file')} and {counted(data['scannedChunks'], 'chunk')} were looked at"
+    )
     screen.table(
         ["place", "secrets", "kinds"],
         [

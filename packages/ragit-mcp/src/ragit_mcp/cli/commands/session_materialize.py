@@ -9,6 +9,7 @@ from ragit_mcp.cli.commands.artifact_review import draw_captured
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.input_document import read_input
 from ragit_mcp.cli.parsing import usage_error
+from ragit_mcp.cli.wording import counted
 from ragit_mcp.safety import AdmissionMode
 from ragit_mcp.snapshots.repository import coded_git_errors
 
@@ -37,5 +38,5 @@ def run(context: Context) -> Answer:
 
 
 def _draw(screen: Screen, data: Any) -> None:
-    screen.line("session ", (data["sessionId"], "name"), f": {len(data['artifacts'])} artifacts")
+    screen.line("session ", (data["sessionId"], "name"), f": {counted(len(data['artifacts']), 'artifact')}")
     draw_captured(screen, data["artifacts"], data["created"], dry_run=data["dryRun"])

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ragit_mcp.cli.context import Answer, Context
+from ragit_mcp.cli.wording import counted
 from ragit_mcp.status import read_status
 
 if TYPE_CHECKING:
     from ragit_mcp.cli.screen import Cell, Screen
 
 __all__ = ["run"]
-
-_TONES: dict[str, str] = {"indexed": "good", "missing": "warning"}
 
 
 def run(context: Context) -> Answer:
@@ -22,58 +21,63 @@ def run(context: Context) -> Answer:
 
 
 def _draw(screen: Screen, data: Any) -> None:
-    snapshot, store, embedding = data["snapshot"], data["store"], data["embedding"]
-    security, events, recovery = data["security"], data["events"], data["ingestRecovery"]["summary"]
-    status = snapshot["status"]
-    tone = "good" if status == "indexed" else "warning" if status == "missing" else "bad"
-    where = "detached" if snapshot["detached"] else snapshot["branch"] or "no branch"
-    dirty = " (work tree has changes)" if snapshot["worktreeDirty"] else ""
-    rows: list[tuple[Cell, Cell]] = [
-        ("commit", f"{snapshot['resolvedSha'] or 'none yet'} on {where}{dirty}"),
-        ("snapshot", (status, tone)),  # type: ignore[list-item]  # one of the tones
-        ("store", _store(store)),
+    snapshot, knowledge, events = data["snapshot"], data["knowledge"], data["events"]
+    rows: list[tuple[str, Cell]] = [
+        ("commit", _commit(snapshot)),
+        ("snapshot", _snapshot(snapshot["status"])),
+        ("store", _store(data["store"])),
         ("manifests", str(data["manifests"])),
-        ("embedding", _embedding(embedding)),
-        ("cache", _cache(embedding["cache"])),
+        ("embedding", _embedding(data["embedding"])),
+        ("cache", _cache(data["embedding"]["cache"])),
         (
             "artifacts",
-            (
-                f"{data['knowledge']['sessionArtifactCount']} session, {data['knowledge']['harnessArtifactCount']} harness, "
-                f"{data['knowledge']['pendingBindings']} not bound"
+            "{sessionArtifactCount} session, {harnessArtifactCount} harness, {pendingBindings} not bound".format(
+                **knowledge
             ),
         ),
         ("events", f"{events['eventCount']}, last {events['lastRecordedAt'] or 'never'}"),
-        (
-            "security",
-            (
-                f"masking {'on' if security['maskingConfigured'] else 'off'}, admission {security['admissionMode']}, "
-                f"{security['admissionBlockedEntries']} blocked, {security['admissionQuarantinedEntries']} quarantined"
-            ),
-        ),
-        ("writer", data["storeWriter"]["state"]),
-        (
-            "ingests",
-            (
-                f"{recovery['completed']} completed, {recovery['precommitIncomplete'] + recovery['finalizationPending']} "
-                f"unfinished, {recovery['inconsistent'] + recovery['invalid']} damaged"
-            ),
-        ),
-        (
-            "runtime",
-            (
-                f"Python {data['runtime']['python']['current']}, SQLite {data['runtime']['sqlite']['current']}, "
-                f"{data['runtime']['platform']['current']}"
-            ),
-        ),
+        ("security", _security(data["security"])),
+        ("writer", "nobody" if data["storeWriter"]["state"] == "missing" else data["storeWriter"]["state"]),
+        ("ingests", _ingests(data["ingestRecovery"]["summary"])),
+        ("runtime", _runtime(data["runtime"])),
     ]
-    screen.table(["", ""], [((str(name), "name"), value) for name, value in rows])
+    screen.table(["", ""], [((name, "name"), value) for name, value in rows])
+
+
+def _commit(snapshot: Any) -> str:
+    where = "detached" if snapshot["detached"] else snapshot["branch"] or "no branch"
+    dirty = " (work tree has changes)" if snapshot["worktreeDirty"] else ""
+    return f"{snapshot['resolvedSha'] or 'none yet'} on {where}{dirty}"
+
+
+def _snapshot(status: str) -> Cell:
+    if status == "indexed":
+        return (status, "good")
+    return (status, "warning" if status == "missing" else "bad")
+
+
+def _security(security: Any) -> str:
+    masking = "on" if security["maskingConfigured"] else "off"
+    blocked, quarantined = security["admissionBlockedEntries"], security["admissionQuarantinedEntries"]
+    return f"masking {masking}, admission {security['admissionMode']}, {blocked} blocked, {quarantined} quarantined"
+
+
+def _ingests(summary: Any) -> str:
+    unfinished = summary["precommitIncomplete"] + summary["finalizationPending"]
+    damaged = summary["inconsistent"] + summary["invalid"]
+    return f"{summary['completed']} completed, {unfinished} unfinished, {damaged} damaged"
+
+
+def _runtime(runtime: Any) -> str:
+    python, sqlite, platform = (runtime[name]["current"] for name in ("python", "sqlite", "platform"))
+    return f"Python {python}, SQLite {sqlite}, {platform}"
 
 
 def _store(store: Any) -> Cell:
     if store["stats"] is None:
         return (f"{store['status']} ({store['reason']})", "warning")
     stats = store["stats"]
-    return f"{stats['documents']} documents, {stats['chunks']} chunks, {_size(stats['bytes'])}"
+    return f"{counted(stats['documents'], 'document')}, {counted(stats['chunks'], 'chunk')}, {_size(stats['bytes'])}"
 
 
 def _embedding(embedding: Any) -> Cell:
@@ -89,7 +93,7 @@ def _embedding(embedding: Any) -> Cell:
 def _cache(cache: Any) -> str:
     if cache is None:
         return ""
-    return f"{cache['entryCount']} vectors" if cache["enabled"] else f"off ({cache['reason']})"
+    return counted(cache["entryCount"], "vector") if cache["enabled"] else f"off ({cache['reason']})"
 
 
 def _size(size: int) -> str:
