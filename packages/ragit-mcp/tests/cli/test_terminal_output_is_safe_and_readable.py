@@ -156,30 +156,51 @@ def test_progress_survives_a_stream_that_is_gone() -> None:
     report(Progress("planning"))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="pseudo terminals are a POSIX thing")
-def test_on_a_terminal_answers_are_text(project: Any, program: list[str]) -> None:
+def on_a_terminal(project: Any, command: list[str], typed: bytes = b"") -> tuple[int, bytes]:
+    """Runs a command on a pseudo terminal; exit code and what it showed."""
     import pty
 
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command,
+        cwd=project.root,
+        env={**project.env, "TERM": "xterm", "COLUMNS": "100"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.write(ours, typed)
+    shown = b""
+    while True:
+        try:
+            data = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not data:
+            break
+        shown += data
+    os.close(ours)
+    return process.wait(60), shown
+
+
+terminal = pytest.mark.skipif(os.name == "nt", reason="pseudo terminals are a POSIX thing")
+
+
+@terminal
+def test_on_a_terminal_answers_are_text(project: Any, program: list[str]) -> None:
     for arguments in (["init", "--yes"], ["ingest"], ["query", "crane"], ["status"], ["doctor"]):
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [*program, *arguments],
-            cwd=project.root,
-            env={**project.env, "TERM": "xterm", "COLUMNS": "100"},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                data = os.read(ours, 65536)
-            except OSError:
-                break
-            if not data:
-                break
-            shown += data
-        os.close(ours)
-        assert process.wait(60) == 0, shown
+        code, shown = on_a_terminal(project, [*program, *arguments])
+        assert code == 0, shown
         assert b'"command"' not in shown
+
+
+@terminal
+@pytest.mark.parametrize(
+    ("typed", "written"), [(b"n\n", False), (b"\n", True), (b"yes\n", True), (b"\x04", False)]
+)
+def test_on_a_terminal_init_asks_first(project: Any, program: list[str], typed: bytes, written: bool) -> None:
+    code, shown = on_a_terminal(project, [*program, "init"], typed)
+    assert code == 0
+    assert b".ragit/config.toml" in shown
+    assert (project.root / ".ragit").exists() is written

@@ -143,7 +143,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
             Flag("since", "what changed since this indexed commit", "COMMIT", member="since"),
             Flag("files", "documents that these globs match, separated by commas; ! in front takes away", "GLOBS", member="files"),
             Flag("path", "this document; may be repeated", "PATH", repeatable=True, member="paths"),
-            Flag("scope", "durable, or all to bind captured artifacts as well", "SCOPE", choices=("durable", "all"), default="durable", member="scope"),
+            Flag("scope", "scope that the request is about; artifacts that wait for the commit are bound either way", "SCOPE", choices=("durable", "all"), default="durable", member="scope"),
             Flag("strict-clean", "fail if documents in the work tree differ from the commit", member="strictClean"),
             _DRY_RUN,
             _INPUT,

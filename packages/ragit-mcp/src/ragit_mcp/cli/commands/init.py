@@ -59,7 +59,12 @@ def _agreed(paths: list[str]) -> bool:
         return True
     sys.stderr.write("ragit init will write:\n" + "".join(f"  {path}\n" for path in paths) + "Go on? [Y/n] ")
     sys.stderr.flush()
-    return sys.stdin.readline(100).strip().lower() in {"", "y", "yes"}
+    answer = sys.stdin.readline(100)
+    return answer.endswith("\n") and answer.strip().lower() in {
+        "",
+        "y",
+        "yes",
+    }  # an end of input is no consent
 
 
 def _git_init(context: Context) -> bool:
