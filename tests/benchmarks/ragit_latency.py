@@ -30,8 +30,9 @@ from ragit_mcp.embedding import open_embedder
 from ragit_mcp.ingest import IngestRequest, ingest
 from ragit_mcp.retrieval.keywords import KeywordIndex
 from ragit_mcp.retrieval.ranking import Ranking
+from ragit_mcp.retrieval.similarity import scan
 from ragit_mcp.snapshots import open_repository, select_snapshot
-from ragit_mcp.store import Store
+from ragit_mcp.store import Membership, Store
 
 SEED: Final = 20261201
 DEPTH: Final = 10
@@ -148,19 +149,17 @@ def measure(folder: Path, chunks: int, queries: int) -> Figures:
             ),
             queries,
         )
-        recall = _recall(store, members.rows, vectors)
+        recall = _recall(store, members, vectors)
         (selecting,) = _medians((lambda _: select_snapshot(open_repository(folder)),), 10)
         return Figures(len(members), indexed, ours, again, knn, scanned, selecting, recall)
 
 
-def _recall(store: Store, rows: np.ndarray, vectors: Sequence[np.ndarray]) -> float:
-    """Recall@10 of the vector side: the first ten by our scan against sqlite-vec's exact ten."""
-    from ragit_mcp.retrieval.similarity import exact_similarities
-
+def _recall(store: Store, members: Membership, vectors: Sequence[np.ndarray]) -> float:
+    """Recall@10 of the vector side: the first ten by the product's scan against sqlite-vec's exact ten."""
     found = []
     for vector in vectors[:20]:
-        scores = exact_similarities(store.vectors(), rows, vector)
-        ours = set(rows[np.argsort(-scores, kind="stable")[:DEPTH]].tolist())
+        scores = scan(store.vectors(), members, vector)
+        ours = set(np.argsort(-scores, kind="stable")[:DEPTH].tolist())
         theirs = {row for row, _ in store.nearest(vector.tolist(), DEPTH)}
         found.append(len(ours & theirs) / DEPTH)
     return statistics.fmean(found)
