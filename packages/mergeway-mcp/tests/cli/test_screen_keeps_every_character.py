@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mergeway_mcp.cli.screen import Screen
-from mergeway_mcp.cli.visible import visible
+from mergeway_mcp.visible import visible
 
 cells = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 

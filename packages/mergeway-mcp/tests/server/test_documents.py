@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from mcpkit import messages
 from mcpkit.http.faults import FAULTS
-from mcpkit.stdio import messages
 from mcpkit.testing import connect_memory
 from mergeway_mcp.main import COMMAND_LINE
 from mergeway_mcp.repository import Repository, errors

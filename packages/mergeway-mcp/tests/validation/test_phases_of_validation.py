@@ -195,20 +195,34 @@ entities:
         assert secret not in finding.message
 
 
-def test_a_file_that_changes_while_it_is_read_is_read_again(write_repository: Write) -> None:
-    root = write_repository({"mergeway.yaml": CONFIG, "a/x.yaml": "id: 7"})
-    target = str(root / "a/x.yaml")
-    changes = iter(["id: other, id: twice", "id: fine"])
+class ChangingDisk:
+    """A disk on which a file is rewritten whenever its status is asked for, as often as there are texts."""
 
-    def stat(path: str) -> os.stat_result:
-        status = os.stat(path)
-        if path == target:
-            text = next(changes, None)
+    def __init__(self, path: Path, texts: list[str]) -> None:
+        self._path = path
+        self._texts = iter(texts)
+
+    def stat(self, path: str) -> os.stat_result:
+        if path == str(self._path):
+            text = next(self._texts, None)
             if text is not None:
-                (root / "a/x.yaml").write_text(text, encoding="utf-8")
-        return status
+                self._path.write_text(text, encoding="utf-8")
+        return os.stat(path)
 
-    assert validate(str(root), system=FileSystem(stat=stat)).findings == ()
+
+def test_files_that_change_during_a_validation_are_seen_in_one_state(write_repository: Write) -> None:
+    root = write_repository({"mergeway.yaml": CONFIG.replace("b/*", "a/*"), "a/x.yaml": "id: 7"})
+    # Read for one entity, changed before it is read for the other: the validation starts over.
+    texts = ["id: 7", "id: 77", "id: 777", "id: settled"]
+    disk = ChangingDisk(root / "a/x.yaml", texts)
+    assert validate(str(root), system=FileSystem(stat=disk.stat)).findings == ()
+
+
+def test_files_that_never_come_to_rest_are_an_error(write_repository: Write) -> None:
+    root = write_repository({"mergeway.yaml": CONFIG.replace("b/*", "a/*"), "a/x.yaml": "id: x"})
+    disk = ChangingDisk(root / "a/x.yaml", [f"id: {'x' * length}" for length in range(1, 500)])
+    with pytest.raises(RepositoryError):
+        validate(str(root), system=FileSystem(stat=disk.stat))
 
 
 def test_a_root_with_glob_characters_is_validated(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpkit.stdio.messages import encode, parse
+from mcpkit.messages import encode, parse
 from mcpkit.stdio.session import Delivery, Session
 from mcpkit.surface import HANDSHAKE_VERSIONS, Surface
 

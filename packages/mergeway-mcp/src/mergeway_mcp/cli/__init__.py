@@ -6,7 +6,6 @@ commands        one function a command
 answers         what commands return: data for programs, a drawing for people
 documents       YAML and JSON
 screen          tables and colour
-visible         keeps control characters of a repository off the terminal
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mcpkit.cli import complain
+from mergeway_mcp.visible import visible
 
 from .answers import EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Answer, CommandFailure, UsageError
 from .arguments import PROGRAM, Answered, Options, parse
-from .visible import visible
 
 _FORMATS: Final = ("yaml", "json", "table")
 _TRACEBACK: Final = "MERGEWAY_CLI_TRACEBACK"

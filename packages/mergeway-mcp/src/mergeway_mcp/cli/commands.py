@@ -350,7 +350,12 @@ def _count(number: int, one: str, many: str | None = None) -> str:
 
 
 def _root(options: Options) -> str:
-    root = os.path.abspath(options.root)
+    try:
+        root = os.path.abspath(options.root)
+    except OSError:  # the working directory was removed
+        raise CommandFailure(
+            f"the working directory is gone; give --root an absolute path to the folder with {ENTRY_NAMES[0]}"
+        ) from None
     if not os.path.isdir(root):
         problem = "is not a folder" if os.path.exists(root) else "does not exist"
         raise CommandFailure(
@@ -373,7 +378,7 @@ def _entry(options: Options) -> str:
         if os.path.lexists(path):
             return path
     raise CommandFailure(
-        f"there is no {ENTRY_NAMES[0]} in {options.root}; create one, or name the repository with --root or --config"
+        f"there is no {ENTRY_NAMES[0]} in {options.root or os.curdir}; create one, or name the repository with --root or --config"
     )
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .visible import visible
+from mergeway_mcp.visible import visible
 
 Tone = Literal["plain", "good", "bad", "warning", "name", "faint"]
 

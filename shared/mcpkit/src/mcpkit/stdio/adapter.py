@@ -9,9 +9,9 @@ import threading
 from time import monotonic
 
 from mcpkit.isolation import seal_settings
+from mcpkit.messages import parse
 from mcpkit.stdio.clock import GRACE, TOTAL, ShutdownClock
 from mcpkit.stdio.framing import LineSplitter
-from mcpkit.stdio.messages import parse
 from mcpkit.stdio.session import Session
 from mcpkit.stdio.streams import Outbox, read_some, take_over, write_all
 from mcpkit.stdio.watch import News, Watch
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from fastmcp import FastMCP
 
+    from mcpkit.messages import TooLong
     from mcpkit.stdio.bridge import Bridge
-    from mcpkit.stdio.framing import TooLong
     from mcpkit.stdio.streams import Wire
 
 __all__ = ["run", "serve"]

@@ -1,7 +1,8 @@
-"""Text of a repository as it may safely reach a terminal.
+"""Text of a repository as it may safely reach a terminal or a log.
 
 File names, identifiers and messages of a repository that somebody else wrote can hold escape sequences that repaint the
-screen, and characters that reverse or hide text. Whatever has no visible shape is shown as its code.
+screen, line ends that forge a log's next line, and characters that reverse or hide text. Whatever has no visible shape
+is shown as its code.
 """
 
 from __future__ import annotations
