@@ -106,3 +106,15 @@ def project(new_project: Callable[..., Project]) -> Project:
     made.write("README.md", "# Yard\n\nA yard with tools.\n")
     made.commit("documents")
     return made
+
+
+@pytest.fixture
+def indexed(project: Project) -> Project:
+    """The project, initialised, committed and indexed."""
+    from ragit_mcp.ingest import ingest  # tests that need none of it start faster
+    from ragit_mcp.init import InitRequest, initialise
+
+    initialise(project.root, InitRequest(), environ=project.env)
+    project.commit("ragit")
+    ingest(project.root, environ=project.env)
+    return project
