@@ -422,6 +422,28 @@ def test_what_no_manifest_means_any_more_goes_at_a_full_ingest(workbench: Bench)
         assert store.statistics().chunks == len(store.vectors()) == 2
 
 
+def test_a_partial_ingest_makes_a_fresh_file_only_for_much_that_is_not_needed(workbench: Bench) -> None:
+    texts = {f"docs/{number}.md": f"# T\n\nText {number}.\n" for number in range(20)}
+    commits = [workbench.commit({**texts, **note("anvil")})]
+    workbench.ingest()
+    commits.append(workbench.commit(note("bellows")))
+    workbench.ingest()
+    (workbench.path / f".ragit/manifest/{commits[0]}.json").unlink()
+    commits.append(workbench.commit(note("chisel")))
+    workbench.ingest(mode="since", since=commits[1])
+    assert b"anvil" in workbench.generations()[0].read_bytes()
+    workbench.ingest()
+    assert b"anvil" not in workbench.generations()[0].read_bytes()
+    assert len(workbench.texts(commits[1])) == len(workbench.texts(commits[2])) == 21
+    commits.append(workbench.commit({name: "# U\n\n" + text for name, text in texts.items()}))
+    workbench.ingest()
+    (workbench.path / f".ragit/manifest/{commits[3]}.json").unlink()
+    commits.append(workbench.commit({name: "# V\n\n" + text for name, text in texts.items()}))
+    workbench.ingest(mode="since", since=commits[2])
+    with workbench.store() as store:
+        assert store.rows("SELECT count(*) FROM chunk WHERE heading_path LIKE '%\"U\"%'") == [(0,)]
+
+
 def test_a_manifest_whose_commit_is_gone_goes_too(workbench: Bench) -> None:
     workbench.commit(note("anvil"))
     workbench.git("checkout", "--quiet", "--detach")

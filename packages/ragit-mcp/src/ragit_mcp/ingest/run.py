@@ -35,7 +35,7 @@ from ragit_mcp.ingest.lock import write_lock
 from ragit_mcp.ingest.plan import Plan, make_plan, snapshot_key
 from ragit_mcp.ingest.request import Embedder, IngestRequest, IngestResult, Progress, ProgressListener, Stage
 from ragit_mcp.ingest.security_log import log_decisions
-from ragit_mcp.safety import Action, AdmissionMode, AdmissionReport, Decision, masked_text
+from ragit_mcp.safety import AdmissionMode, AdmissionReport, Decision, masked_text
 from ragit_mcp.snapshots.manifest import manifest_path, read_manifest
 from ragit_mcp.snapshots.repository import (
     coded_git_errors,
@@ -121,8 +121,8 @@ class _Tally:
     """What is known of the documents while they are worked through."""
 
     report: AdmissionReport
+    to_log: AdmissionReport
     rows: dict[str, int] = field(default_factory=dict)
-    new_items: list[dict[str, Any]] = field(default_factory=list)
     skipped: dict[str, list[str]] = field(default_factory=dict)
     blocked: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -157,7 +157,7 @@ class _Run:
             store = self._current_store(stack)
             plan = self._plan(commit, store)
             dirty = self._dirty(plan)
-            tally = _Tally(AdmissionReport(self._mode, "ingest"))
+            tally = self._new_tally()
             to_read, _ = self._sort_out(plan, store, tally)
             for candidate, prepared in self._prepared(to_read):
                 self._count_prepared(candidate, prepared, tally)
@@ -203,6 +203,9 @@ class _Run:
     @property
     def _recipe(self) -> str:
         return recipe_of(self._mode)
+
+    def _new_tally(self) -> _Tally:
+        return _Tally(AdmissionReport(self._mode, "ingest"), AdmissionReport(self._mode, "ingest"))
 
     def _head(self) -> str:
         try:
@@ -262,7 +265,7 @@ class _Run:
         same = store is None or store.contract.identity == embedder.contract.identity
         if not same and self.request.mode != "all":
             raise store_unavailable("embedding_contract", resolved_sha=commit)
-        tally = _Tally(AdmissionReport(self._mode, "ingest"))
+        tally = self._new_tally()
         to_read, known = self._sort_out(plan, store, tally)
         self._stop_if_refused(commit, tally)
         tally.rows |= {
@@ -308,12 +311,7 @@ class _Run:
             except BaseException:
                 self._discard(generation, pointer)
                 raise
-            log_decisions(
-                self.root,
-                plan.commit,
-                tally.new_items,
-                quarantine=self.config.security.quarantine_on_redaction,
-            )
+            self._log(plan.commit, tally)
             stack.close()  # the older generation is let go before it is cleaned up
             publishing.remove_old_generations(self.root, pointer.file)
             with coded_git_errors():
@@ -466,8 +464,8 @@ class _Run:
     ) -> None:
         shown = _shown(candidate.path)
         tally.report.add(shown, "document", decision)
-        if fresh and decision.action is not Action.ALLOW:
-            tally.new_items.append(tally.report.to_json()["items"][-1])
+        if fresh:
+            tally.to_log.add(shown, "document", decision)
         tally.masked += decision.masked_count
         if outcome == "blocked":
             reasons = ", ".join(reason.value for reason in decision.reasons)
@@ -485,14 +483,17 @@ class _Run:
     def _stop_if_refused(self, commit: str, tally: _Tally) -> None:
         if not tally.refused:
             return
-        log_decisions(
-            self.root, commit, tally.new_items, quarantine=self.config.security.quarantine_on_redaction
-        )
+        self._log(commit, tally)
         raise IngestError(
             "INGEST_DOCUMENT_BLOCKED",
             "A named document holds credentials or lies where credentials are kept, so it is not indexed.",
             details={"paths": tally.refused[:_LISTED]},
         )
+
+    def _log(self, commit: str, tally: _Tally) -> None:
+        """Note decisions about documents that were read now; the others were noted when they were."""
+        items = tally.to_log.to_json()["items"]
+        log_decisions(self.root, commit, items, quarantine=self.config.security.quarantine_on_redaction)
 
     # -- snapshots and generations
 
@@ -534,13 +535,9 @@ class _Run:
         """Whether so much belongs to no snapshot that a fresh file is better than a copy."""
         if not job.dropped:
             return False
-        live: set[int] = set()
-        for commit, digest in keep:
-            live.update(int(row) for row in store.membership(commit, digest, "all").unique_rows)
-        for row in job.tally.rows.values():
-            live.update(store.chunk_rows(row))
+        documents = {row for key in keep for row in store.snapshot_rows(*key)} | set(job.tally.rows.values())
         total = store.statistics().chunks
-        garbage = total - len(live)
+        garbage = total - store.count_chunks_of(documents)
         if not garbage:
             job.drop_now = True
             return False
