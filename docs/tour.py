@@ -59,8 +59,10 @@ class Agent:
     def __init__(self, client: Client[Any]) -> None:
         self._client = client
 
-    async def asks(self, why: str, tool: str, /, **arguments: Any) -> Any:
-        """Print the question, call the tool, print the answer; returns the structured content."""
+    async def asks(
+        self, why: str, tool: str, /, show: Callable[[Any], Any] | None = None, **arguments: Any
+    ) -> Any:
+        """Print the question, call the tool, print the answer, or what `show` makes of it; returns the answer."""
         OUT.print(f"\n[bold cyan]agent:[/] {why}")
         OUT.print(f"[dim]       {tool}({json.dumps(arguments, ensure_ascii=False)})[/]")
         began = time.perf_counter()
@@ -73,8 +75,10 @@ class Agent:
         took = (time.perf_counter() - began) * 1_000
         style = "yellow" if result.is_error else "green"
         OUT.print(f"[{style}]answer in {took:.0f} ms:[/]")
-        OUT.print(JSON.from_data(shortened(result.structured_content), indent=2, ensure_ascii=False))
-        return result.structured_content
+        answer = result.structured_content
+        shown = show(answer) if show else shortened(answer)
+        OUT.print(JSON.from_data(shown, indent=2, ensure_ascii=False))
+        return answer
 
 
 async def mergeway() -> None:
@@ -134,7 +138,64 @@ async def mergeway() -> None:
             await agent.asks("Which teams are there?", "object_list", entity="Team")
 
 
-STOPS: dict[str, Callable[[], Awaitable[None]]] = {"mergeway": mergeway}
+def passages(envelope: Any) -> Any:
+    """What a reader wants of a reply of ragit-mcp: where, how well, and what it says."""
+    if not envelope["ok"]:
+        return told(envelope)
+    return [
+        {
+            "citation": "{path}:{lineStart}-{lineEnd}".format(**hit["citation"]),
+            "score": round(hit["scoreFinal"], 2),
+            "excerpt": " ".join(hit["excerpt"].split()),
+        }
+        for hit in envelope["data"]["hits"]
+    ]
+
+
+def told(envelope: Any) -> Any:
+    """The error of a failed call."""
+    return envelope.get("error", envelope)
+
+
+async def ragit() -> None:
+    """This repository's own documents, as of its last commit."""
+    with tempfile.TemporaryDirectory(prefix="tour-") as folder:
+        copy = str(Path(folder, "project"))
+        began = time.perf_counter()
+        for command in (
+            ["git", "clone", "--quiet", "--local", str(ROOT), copy],
+            [script("ragit"), "--cwd", copy, "init", "--yes"],
+            [script("ragit"), "--cwd", copy, "ingest", "--all"],
+        ):
+            process = await asyncio.create_subprocess_exec(
+                *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+            )
+            if await process.wait():
+                OUT.print("this stop needs git and the project as a git clone")
+                return
+        took = time.perf_counter() - began
+        OUT.print(f"a human, once: [dim]ragit init --yes; ragit ingest --all[/] - indexed after {took:.1f} s")
+        log = Path(folder, "stderr.txt")
+        async with Client(StdioTransport(script("ragit-mcp"), ["--cwd", copy], log_file=log)) as client:
+            agent = Agent(client)
+            await agent.asks(
+                "How can the handshake be answered before the framework is loaded?",
+                "ragit_query", show=passages, question="answer the handshake before the framework is loaded", topK=3,
+            )  # fmt: skip
+            await agent.asks(
+                "What should I read before I touch the release workflow? 120 words at most.",
+                "ragit_context_pack", show=passages, goal="change the release workflow", budget=120,
+            )  # fmt: skip
+            await agent.asks(
+                "And in a commit that nobody indexed?",
+                "ragit_query",
+                question="handshake",
+                at="0000000",
+                show=told,
+            )
+
+
+STOPS: dict[str, Callable[[], Awaitable[None]]] = {"mergeway": mergeway, "ragit": ragit}
 
 
 async def main(names: list[str]) -> int:

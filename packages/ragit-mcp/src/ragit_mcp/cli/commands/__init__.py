@@ -1,0 +1,1 @@
+"""One module a command; each has `run(context) -> Answer` and draws its own answer."""
