@@ -17,6 +17,8 @@ from pydantic import ValidationError
 from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from fastmcp import FastMCP
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -97,10 +99,18 @@ async def serve_streams(
     app: FastMCP[Any],
     incoming: MemoryObjectReceiveStream[SessionMessage | Exception],
     outgoing: MemoryObjectSendStream[SessionMessage],
+    *,
+    ready: Callable[[], None] | None = None,
 ) -> None:
     """Serve one connection over a pair of in-process streams until `incoming` ends.
 
     Runs the server's lifespan around the connection, as its own stdio transport does.
+
+    Args:
+        app: the server.
+        incoming: the client's messages.
+        outgoing: the server's messages.
+        ready: called when the lifespan has begun, just before the first message is read.
     """
     from fastmcp.server.context import reset_transport, set_transport
 
@@ -108,6 +118,8 @@ async def serve_streams(
     token = set_transport("stdio")
     try:
         async with app._lifespan_manager():
+            if ready is not None:
+                ready()
             await low.run(incoming, outgoing, low.create_initialization_options())
     finally:
         reset_transport(token)

@@ -112,8 +112,11 @@ class ErrorTranslation(Middleware):
         except MCPError:
             raise
         except (NotFoundError, DisabledError):
-            raise _request_error(
-                RequestFailure("unknown tool; tools/list names the ones there are", kind="unknown_tool")
+            # Not the tool's error but the request's; the recorded reference servers answer it without a kind.
+            raise MCPError(
+                code=INVALID_PARAMS,
+                message="unknown tool; tools/list names the ones there are",
+                data={"reason": "unknown_tool"},
             ) from None
         except FastMCPValidationError as error:
             cause = error.__cause__

@@ -12,8 +12,13 @@ another version's is that version's name. Reading needs the standard library onl
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, Final
+
+TYPE_CHECKING = (
+    False  # reading a snapshot is part of the prompt handshake: typing and pathlib would double its imports
+)
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any, Final
 
 __all__ = ["HANDSHAKE_VERSIONS", "LATEST_HANDSHAKE_VERSION", "Surface", "drift", "generate", "token_estimate"]
 

@@ -5,11 +5,19 @@ Everything a file can do wrong ends in `YamlError`, within bounded time and memo
 
 from __future__ import annotations
 
-from .decode import decode_bool_typed, decode_int_typed, decode_text, decode_value, mapping_items
+from .decode import (
+    decode_bool_typed,
+    decode_int_typed,
+    decode_record,
+    decode_text,
+    decode_value,
+    mapping_items,
+)
 from .errors import NotAMapping, YamlError
 from .nodes import Node, NodeKind
-from .reading import compose, has_non_string_key, load_mapping, load_plain
+from .reading import has_non_string_key, load_mapping, load_plain
 from .timestamp import Timestamp
+from .tree import compose
 from .values import Value
 
 __all__ = [
@@ -22,6 +30,7 @@ __all__ = [
     "compose",
     "decode_bool_typed",
     "decode_int_typed",
+    "decode_record",
     "decode_text",
     "decode_value",
     "has_non_string_key",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 NodeKind = Literal["scalar", "sequence", "mapping"]
@@ -30,19 +31,22 @@ class Node:
         pairs: Keys and values of a mapping in the order of the file, `<<` and repeated keys included.
         line: 1-based line where the node starts.
         column: 1-based column where the node starts.
+        shared: Whether it has an anchor, so that it may stand at several places of the tree.
     """
 
-    __slots__ = ("column", "items", "kind", "line", "pairs", "plain", "tag", "text")
+    __slots__ = ("column", "items", "kind", "line", "pairs", "plain", "shared", "tag", "text")
 
     def __init__(self, kind: NodeKind, tag: str, line: int, column: int) -> None:
         self.kind: NodeKind = kind
         self.tag = tag
         self.text = ""
         self.plain = True
-        self.items: list[Node] = []
-        self.pairs: list[tuple[Node, Node]] = []
+        # A composer replaces the one that applies; scalars, which most nodes are, carry no lists.
+        self.items: Sequence[Node] = ()
+        self.pairs: Sequence[tuple[Node, Node]] = ()
         self.line = line
         self.column = column
+        self.shared = False
 
     @property
     def is_null(self) -> bool:
@@ -52,7 +56,7 @@ class Node:
     @property
     def is_merge_key(self) -> bool:
         """Whether this key is an unquoted `<<`, which merges rather than names."""
-        return self.tag == MERGE_TAG
+        return self.tag == MERGE_TAG and self.text == "<<"
 
     def __repr__(self) -> str:
         """Kind, tag and place; never content."""
