@@ -43,6 +43,7 @@ __all__ = [
     "NullableSwitch",
     "NullableText",
     "StormTool",
+    "TimeoutSeconds",
     "failure",
     "given",
     "output",
@@ -175,11 +176,12 @@ class StormTool(KitTool):
                 than the schema's.
         """
         arguments = ArgumentModel(function)
+        properties = {_on_the_wire(name): schema for name, schema in arguments.schema["properties"].items()}
         tool = cls(
             name=function.__name__,
             title=title,
             description=description,
-            parameters=arguments.schema,
+            parameters={**arguments.schema, "properties": properties},
             output_schema=output_schema,
             annotations=annotations,
         )
@@ -193,12 +195,9 @@ class StormTool(KitTool):
         try:
             if self._refuse is not None:
                 self._refuse(arguments)
-            checked = self._arguments.check(arguments)
+            checked = self._arguments.check(self._in_python(arguments))
         except InvalidArguments as fault:
-            return failure(
-                named("invalid_input", None, fault.message),
-                {"error": {"message": fault.message, "code": "invalid_input"}},
-            )
+            return _refused(fault)
         except CommandError as error:
             return thrown(error)
         try:
@@ -206,6 +205,25 @@ class StormTool(KitTool):
         except CommandError as error:
             return thrown(error)
         return value if isinstance(value, ToolResult) else success(self.title or self.name, value)
+
+    def _in_python(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        names = {_on_the_wire(name): name for name in self._arguments.fields}
+        for name in arguments:
+            if name not in names and name in self._arguments.fields:  # `pass_` is nobody's argument
+                raise InvalidArguments(name, "is not an argument of this tool")
+        return {names.get(name, name): value for name, value in arguments.items()}
+
+
+def _on_the_wire(name: str) -> str:
+    """A parameter's published name: `pass_` stands for `pass`, which Python keeps for itself."""
+    return name.removesuffix("_")
+
+
+def _refused(fault: InvalidArguments) -> ToolResult:
+    shown = InvalidArguments(_on_the_wire(fault.field), fault.reason)
+    return failure(
+        named("invalid_input", None, shown.message), {"error": {"message": shown.message, "code": "invalid_input"}}
+    )
 
 
 class _TwoBlocks(ToolResult):
