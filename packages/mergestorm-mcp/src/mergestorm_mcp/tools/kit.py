@@ -31,6 +31,7 @@ __all__ = [
     "ARRAY_OR_NULL",
     "BOOLEAN",
     "BOOLEAN_OR_NULL",
+    "IDEMPOTENT_DESTRUCTIVE_WRITE",
     "INTEGER",
     "INTEGER_OR_NULL",
     "NUMBER",
@@ -46,10 +47,17 @@ __all__ = [
     "TimeoutSeconds",
     "failure",
     "given",
+    "named",
     "output",
     "progress_reporter",
     "success",
+    "thrown",
 ]
+
+IDEMPOTENT_DESTRUCTIVE_WRITE: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True
+)
+"""May replace or remove something; calling it again changes nothing more."""
 
 STRING: Final = {"type": "string"}
 STRING_OR_NULL: Final = {"type": ["string", "null"]}
