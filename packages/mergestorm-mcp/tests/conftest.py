@@ -117,7 +117,9 @@ class ScriptedService:
         self._service = service
         self.base: str = service.base
 
-    def play(self, exchanges: list[dict[str, Any]] | None = None, routes: list[dict[str, Any]] | None = None) -> Any:
+    def play(
+        self, exchanges: list[dict[str, Any]] | None = None, routes: list[dict[str, Any]] | None = None
+    ) -> Any:
         """Answer from now on with these exchanges (in order) or routes (in any); returns the script to judge by."""
         case = {"exchanges": exchanges or []} if routes is None else {"routes": routes}
         script = JUDGE.Script(case)

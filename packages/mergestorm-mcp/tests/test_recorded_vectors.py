@@ -35,7 +35,7 @@ async def test_the_server_does_what_was_recorded(
     for name, text in raw.get("home", {}).items():
         path = Path(folders["home"], name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(vector_judge.fill(text, context), encoding="utf-8")
+        path.write_text(vector_judge.fill(text, context), encoding="utf-8")  # noqa: ASYNC240 - a few bytes, before anything runs
     variables = {**environment.variables, **vector_judge.fill(raw.get("env", {}), context)}
     own = Environment(
         {name: value for name, value in variables.items() if value is not None},
@@ -43,7 +43,9 @@ async def test_the_server_does_what_was_recorded(
         folders["work"],
     )
     context["now"] = datetime.fromtimestamp(clock.now(), UTC)
-    case = vector_judge.fill({key: value for key, value in raw.items() if key not in {"setup", "home", "env"}}, context)
+    case = vector_judge.fill(
+        {key: value for key, value in raw.items() if key not in {"setup", "home", "env"}}, context
+    )
     app = server(own)
     script = service.play(case.get("exchanges"), case.get("routes"))
     async with connect_memory(app) as client:

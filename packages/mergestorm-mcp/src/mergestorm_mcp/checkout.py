@@ -17,8 +17,11 @@ __all__ = ["git_refusal", "github_repository", "open_checkout", "origin_reposito
 
 # https, ssh (with or without a user and port) and scp forms, each with an optional `.git` and slash.
 _FORMS: Final = (
-    re.compile(r"(?:https|ssh)://(?:[^@/\s]+@)?(?:www\.)?github\.com(?::\d+)?/(?P<owner>[^/\s]+)/(?P<repo>[^/\s]+?)/?", re.I),
-    re.compile(r"(?:[^@/:\s]+@)?github\.com:(?P<owner>[^/\s]+)/(?P<repo>[^/\s]+?)/?", re.I),
+    re.compile(
+        r"(?:https|ssh)://(?:[^@/\s]+@)?(?:www\.)?github\.com(?::\d+)?/(?P<owner>[^/\s]+)/(?P<repo>[^/\s]+?)/?",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(?:[^@/:\s]+@)?github\.com:(?P<owner>[^/\s]+)/(?P<repo>[^/\s]+?)/?", re.IGNORECASE),
 )
 _OWNER: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,98})")
 _REPO: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -51,10 +54,14 @@ def git_refusal(error: GitError) -> CommandError:
             exit_code=EXIT_USAGE,
             code="outside_sandbox",
         )
-    return CommandError(f"git cannot read the repository: {error.reason}.", exit_code=EXIT_USAGE, code="usage")
+    return CommandError(
+        f"git cannot read the repository: {error.reason}.", exit_code=EXIT_USAGE, code="usage"
+    )
 
 
-def origin_repository(environment: Environment, cwd: str | None, cancel: CancelCheck | None = None) -> tuple[str, str]:
+def origin_repository(
+    environment: Environment, cwd: str | None, cancel: CancelCheck | None = None
+) -> tuple[str, str]:
     """Owner and name of the GitHub repository that `cwd`'s `origin` names. Blocking: call it in a thread.
 
     Raises:

@@ -30,6 +30,7 @@ from mergestorm_mcp.errors import CommandError, usage
 
 __all__ = [
     "HOSTED_API",
+    "MAX_CONFIG_BYTES",
     "Access",
     "Environment",
     "StoredConfig",
@@ -41,8 +42,10 @@ __all__ = [
     "is_loopback",
     "key_display",
     "load_config",
+    "require_sound",
     "resolve_access",
     "save_config",
+    "write_private",
 ]
 
 HOSTED_API: Final = "https://api.mergestorm.ai"
@@ -154,15 +157,35 @@ def save_config(environment: Environment, *, api_key: str, api_base: str) -> str
     Raises:
         CommandError: the file that is there is damaged (it is not overwritten), or cannot be written.
     """
+    found = require_sound(environment)
+    stored = {"apiKey": api_key} if api_base == HOSTED_API else {"apiKey": api_key, "apiBase": api_base}
+    write_private(environment, found.path, stored)
+    return found.path
+
+
+def require_sound(environment: Environment) -> StoredConfig:
+    """The configuration, if a login may be stored in it.
+
+    Raises:
+        CommandError: `usage`, naming the damaged file.
+    """
+    found = require_sound(environment)
+    return found
+
+
+def require_sound(environment: Environment) -> StoredConfig:
+    """The configuration, if a login may be stored in it.
+
+    Raises:
+        CommandError: `usage`, naming the damaged file.
+    """
     found = load_config(environment)
     if found.fault is not None:
         raise usage(
             f"The configuration file {found.path} cannot be used: {found.fault}. Repair it, or delete it with "
             "`mg logout`, then log in again; it was left as it is."
         )
-    stored = {"apiKey": api_key} if api_base == HOSTED_API else {"apiKey": api_key, "apiBase": api_base}
-    write_private(environment, found.path, stored)
-    return found.path
+    return found
 
 
 def write_private(environment: Environment, path: str, value: Mapping[str, Any]) -> None:
@@ -214,7 +237,8 @@ def resolve_access(environment: Environment) -> Access:
         raise _missing_key(stored)
     if len(key) > _MAX_KEY or not key.isascii() or not key.isprintable() or " " in key:
         raise CommandError(
-            "The API key has characters that no key has; copy it again, or run `mg login`.", code="auth_invalid"
+            "The API key has characters that no key has; copy it again, or run `mg login`.",
+            code="auth_invalid",
         )
     base = active_base(environment, stored)
     if not own_key and not is_loopback(base):
@@ -295,7 +319,9 @@ def _missing_key(stored: StoredConfig) -> CommandError:
             "Repair or delete it and run `mg login`, or set MERGESTORM_API_KEY."
         )
     else:
-        message = "No Mergestorm API key. Run `mg login` on the machine of this server, or set MERGESTORM_API_KEY."
+        message = (
+            "No Mergestorm API key. Run `mg login` on the machine of this server, or set MERGESTORM_API_KEY."
+        )
     return CommandError(message, code="missing_api_key")
 
 
@@ -335,5 +361,6 @@ def _forbidden(host: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address
     if isinstance(address, ipaddress.IPv6Address):
         inner += [item for item in (address.ipv4_mapped, address.sixtofour) if item is not None]
     return any(
-        item.is_link_local or item.is_unspecified or item.is_multicast or item in _METADATA_ADDRESSES for item in inner
+        item.is_link_local or item.is_unspecified or item.is_multicast or item in _METADATA_ADDRESSES
+        for item in inner
     )

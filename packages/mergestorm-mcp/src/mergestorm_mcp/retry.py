@@ -27,5 +27,5 @@ def backoff_seconds(attempt: int, retry_after: float | None, jitter: random.Rand
         retry_after: the service's delay, if it named one.
         jitter: the chance.
     """
-    own = min(_LONGEST, _FIRST * 2 ** (attempt - 1) * jitter.uniform(0.5, 1.0))
+    own = min(_LONGEST, _FIRST * 2.0 ** (attempt - 1) * jitter.uniform(0.5, 1.0))
     return max(own, retry_after or 0.0)

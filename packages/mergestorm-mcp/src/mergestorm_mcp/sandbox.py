@@ -41,7 +41,10 @@ def sandbox_root(environment: Environment) -> str:
 def git_directories(environment: Environment) -> list[str]:
     """Where repositories may keep their data: the root and what the host added."""
     added = environment.text("MERGESTORM_SANDBOX_GIT_DIRS")
-    return [sandbox_root(environment), *(os.path.realpath(part) for part in added.split(os.pathsep) if part.strip())]
+    return [
+        sandbox_root(environment),
+        *(os.path.realpath(part) for part in added.split(os.pathsep) if part.strip()),
+    ]
 
 
 def directory_inside(environment: Environment, cwd: str | None) -> str:

@@ -40,7 +40,16 @@ TOOL_ORDER: Final = (
 )
 """Names in the order of the public page."""
 
-_MODULES: Final = ("account", "reviews_read", "reviews_submit", "dismiss", "issues", "stacks", "publication", "settings")
+_MODULES: Final = (
+    "account",
+    "reviews_read",
+    "reviews_submit",
+    "dismiss",
+    "issues",
+    "stacks",
+    "publication",
+    "settings",
+)
 
 
 def create(runtime: Runtime | None = None) -> FastMCP[Any]:

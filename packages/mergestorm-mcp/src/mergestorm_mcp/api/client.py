@@ -145,18 +145,22 @@ class Api:
         return f"Api({self.base!r})"
 
     async def get(
-        self, path: str, query: Mapping[str, str | int] | None = None, *, timeout: float = DEFAULT_TIMEOUT_SECONDS
+        self,
+        path: str,
+        query: Mapping[str, str | int] | None = None,
+        *,
+        seconds: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> Reply:
         """Read something; see `request`."""
-        return await self.request("GET", path, query=query, timeout=timeout)
+        return await self.request("GET", path, query=query, seconds=seconds)
 
-    async def post(self, path: str, body: JsonObject, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
+    async def post(self, path: str, body: JsonObject, *, seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
         """Write something; see `request`."""
-        return await self.request("POST", path, body=body, timeout=timeout)
+        return await self.request("POST", path, body=body, seconds=seconds)
 
-    async def patch(self, path: str, body: JsonObject, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
+    async def patch(self, path: str, body: JsonObject, *, seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
         """Change something; see `request`."""
-        return await self.request("PATCH", path, body=body, timeout=timeout)
+        return await self.request("PATCH", path, body=body, seconds=seconds)
 
     async def request(
         self,
@@ -165,7 +169,7 @@ class Api:
         *,
         query: Mapping[str, str | int] | None = None,
         body: JsonObject | None = None,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        seconds: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> Reply:
         """Make one call and take any answer but 401.
 
@@ -174,7 +178,7 @@ class Api:
             path: encoded path, from `paths.resource`.
             query: query parameters.
             body: sent as JSON.
-            timeout: seconds for the whole call, connecting and reading included.
+            seconds: for the whole call, connecting and reading included.
 
         Raises:
             RequestTimeout: no complete answer in time.
@@ -186,10 +190,10 @@ class Api:
         advice = "" if reading else _WRITE_ADVICE
         pool = self._connections.pool(self.base)
         try:
-            with self.clock.fail_after(timeout):
-                status, headers, data = await self._exchange(pool, method, path, query, body, timeout)
+            with self.clock.fail_after(seconds):
+                status, headers, data = await self._exchange(pool, method, path, query, body, seconds)
         except (TimeoutError, httpx.TimeoutException):
-            raise RequestTimeout(timeout, advice) from None
+            raise RequestTimeout(seconds, advice) from None
         except httpx.ProxyError:
             raise ConnectionFailed(
                 "The proxy refused to connect to Mergestorm: check HTTPS_PROXY and NO_PROXY. " + advice
@@ -214,7 +218,7 @@ class Api:
         path: str,
         query: Mapping[str, str | int] | None,
         body: JsonObject | None,
-        timeout: float,
+        seconds: float,
     ) -> tuple[int, httpx.Headers, bytes]:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         content = None
@@ -222,7 +226,9 @@ class Api:
             headers["Authorization"] = f"Bearer {self._key}"
         if body is not None:
             headers["Content-Type"] = "application/json"
-            content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+            content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+                "utf-8", "replace"
+            )
         connected = False
 
         async def watch(event: str, _info: Any) -> None:
@@ -235,7 +241,7 @@ class Api:
             params=None if query is None else {name: str(value) for name, value in query.items()},
             content=content,
             headers=headers,
-            timeout=timeout,
+            timeout=seconds,
             extensions={"trace": watch},
         )
         try:
@@ -289,7 +295,9 @@ def parse_retry_after(value: object, now: float) -> float | None:
         moment = moment.replace(tzinfo=UTC)
     try:
         # Up to a whole second: the header has no fractions, and a moment too early is refused again.
-        return _delay(max(0.0, float(math.ceil(moment.timestamp() - datetime.fromtimestamp(now, UTC).timestamp()))))
+        return _delay(
+            max(0.0, float(math.ceil(moment.timestamp() - datetime.fromtimestamp(now, UTC).timestamp())))
+        )
     except (OverflowError, ValueError):
         return None
 

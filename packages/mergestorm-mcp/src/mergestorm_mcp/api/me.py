@@ -35,5 +35,7 @@ async def require_me(api: Api) -> dict[str, Any]:
     """
     me = await read_me(api)
     if me is None:
-        raise CommandError("Live account details are not available from Mergestorm now; call again in a while.")
+        raise CommandError(
+            "Live account details are not available from Mergestorm now; call again in a while."
+        )
     return me

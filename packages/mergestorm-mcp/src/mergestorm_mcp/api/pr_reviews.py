@@ -12,10 +12,10 @@ __all__ = ["dismiss_findings", "get_pr_review"]
 
 
 async def get_pr_review(
-    api: Api, query: Mapping[str, str | int], *, timeout: float = DEFAULT_TIMEOUT_SECONDS
+    api: Api, query: Mapping[str, str | int], *, seconds: float = DEFAULT_TIMEOUT_SECONDS
 ) -> Reply:
     """The latest or selected pass, whatever the answer."""
-    return await api.get(resource("stacks", "pr-review"), query, timeout=timeout)
+    return await api.get(resource("stacks", "pr-review"), query, seconds=seconds)
 
 
 async def dismiss_findings(api: Api, request: Mapping[str, Any]) -> Reply:

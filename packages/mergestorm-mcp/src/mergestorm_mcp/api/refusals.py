@@ -11,7 +11,11 @@ from mergestorm_mcp.text import plain, short_json
 
 __all__ = ["SURGE_CODES", "failed_to", "raise_rate_limit", "service_words", "surge_refusal"]
 
-SURGE_CODES: Final = frozenset({"cyclone_not_connected", "cyclone_not_installed", "cyclone_permission_missing"})
+SURGE_CODES: Final = frozenset({
+    "cyclone_not_connected",
+    "cyclone_not_installed",
+    "cyclone_permission_missing",
+})
 """Codes that, with a reason beginning `surge_`, mean that the Surge App is the one to install."""
 
 _INSTALL: Final = re.compile(r"https://github\.com/apps/[A-Za-z0-9][A-Za-z0-9-]*/installations/new")

@@ -23,16 +23,18 @@ async def list_reviews(api: Api, limit: int) -> list[dict[str, Any]]:
     """
     reply = await api.get(resource("reviews"), {"limit": max(1, min(limit, MAX_LISTED))})
     if reply.status == 404:
-        raise CommandError("This Mergestorm service does not list review jobs; check the address or update it.")
+        raise CommandError(
+            "This Mergestorm service does not list review jobs; check the address or update it."
+        )
     if not reply.ok:
         raise failed_to("list jobs", reply)
     items = reply.member("items")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-async def get_review(api: Api, job_id: str, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
+async def get_review(api: Api, job_id: str, *, seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
     """One job, whatever the answer."""
-    return await api.get(resource("reviews", job_id), timeout=timeout)
+    return await api.get(resource("reviews", job_id), seconds=seconds)
 
 
 async def submit_review(api: Api, submission: Mapping[str, Any]) -> Reply:

@@ -40,7 +40,9 @@ async def change_settings(api: Api, changes: Mapping[str, Any]) -> dict[str, Any
     reply = await api.patch(resource("settings"), changes)
     raise_rate_limit(reply)
     if reply.status == 404:
-        raise CommandError("This Mergestorm service has no settings to change; check the address or update it.")
+        raise CommandError(
+            "This Mergestorm service has no settings to change; check the address or update it."
+        )
     if not reply.ok or not isinstance(reply.body, dict):
         raise CommandError(service_words(reply) or failed_to("update settings", reply).message)
     return reply.body

@@ -11,14 +11,14 @@ from mergestorm_mcp.api.paths import resource
 __all__ = ["adopt", "get_queue", "get_stacks", "get_stacks_enriched", "set_policy"]
 
 
-async def get_stacks(api: Api, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
+async def get_stacks(api: Api, *, seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
     """All stacks of the key's owner, without live checks."""
-    return await api.get(resource("stacks"), timeout=timeout)
+    return await api.get(resource("stacks"), seconds=seconds)
 
 
-async def get_stacks_enriched(api: Api, stack_id: str, *, timeout: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
+async def get_stacks_enriched(api: Api, stack_id: str, *, seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
     """One stack with checks and agent state; an unknown id answers 200 with no stacks."""
-    return await api.get(resource("stacks", "enrich"), {"stackId": stack_id}, timeout=timeout)
+    return await api.get(resource("stacks", "enrich"), {"stackId": stack_id}, seconds=seconds)
 
 
 async def get_queue(
@@ -28,7 +28,7 @@ async def get_queue(
     wait: int | None = None,
     seen: str | None = None,
     landed: bool = False,
-    timeout: float | None = None,
+    seconds: float | None = None,
 ) -> Reply:
     """The merge queue, of one stack or of all.
 
@@ -38,7 +38,7 @@ async def get_queue(
         wait: seconds the service may hold the answer until the queue differs from `seen`.
         seen: fingerprint of the last answer.
         landed: ask for the newest landed entry too.
-        timeout: seconds for the call; `wait` and 5 more for a held one, 30 for others.
+        seconds: for the call; `wait` and 5 more for a held one, 30 for others.
     """
     query: dict[str, str | int] = {}
     if stack_id is not None:
@@ -49,9 +49,9 @@ async def get_queue(
         query["seen"] = seen
     if landed:
         query["landed"] = 1
-    if timeout is None:
-        timeout = DEFAULT_TIMEOUT_SECONDS if wait is None else wait + 5.0
-    return await api.get(resource("stacks", "queue"), query or None, timeout=timeout)
+    if seconds is None:
+        seconds = DEFAULT_TIMEOUT_SECONDS if wait is None else wait + 5.0
+    return await api.get(resource("stacks", "queue"), query or None, seconds=seconds)
 
 
 async def adopt(api: Api, request: Mapping[str, Any]) -> Reply:

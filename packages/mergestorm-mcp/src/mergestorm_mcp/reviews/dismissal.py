@@ -43,7 +43,9 @@ def read_dismissal(reply: Reply) -> dict[str, Any] | Refusal:
     code = reply.text("error")
     if not reply.ok and code is not None:
         shown = plain(code, 100)
-        return Refusal(reply.status, shown, service_words(reply) or f"Mergestorm refused the dismissal: {shown}.")
+        return Refusal(
+            reply.status, shown, service_words(reply) or f"Mergestorm refused the dismissal: {shown}."
+        )
     if reply.status == 404:
         raise CommandError(
             "This Mergestorm service cannot dismiss findings; check the address or update it.",

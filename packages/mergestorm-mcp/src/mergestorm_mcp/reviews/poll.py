@@ -19,7 +19,15 @@ from mergestorm_mcp.clock import Clock
 from mergestorm_mcp.errors import EXIT_FAILED, CommandError, ConnectionFailed, RequestTimeout, rate_limited
 from mergestorm_mcp.retry import MAX_RETRIES, backoff_seconds, is_transient_status
 
-__all__ = ["JobPollTimeout", "PollTimeout", "Waiting", "poll_interval", "poll_review", "poll_until", "review_failed"]
+__all__ = [
+    "JobPollTimeout",
+    "PollTimeout",
+    "Waiting",
+    "poll_interval",
+    "poll_review",
+    "poll_until",
+    "review_failed",
+]
 
 READ_TIMEOUT_SECONDS: Final = 30.0
 
@@ -43,7 +51,7 @@ class Waiting:
 
     clock: Clock
     seconds: float
-    jitter: random.Random = field(default_factory=random.Random)
+    jitter: random.Random = field(default_factory=random.Random)  # noqa: S311 - spreads retries, protects nothing
     progress: Progress = _silent
 
 
@@ -149,13 +157,15 @@ async def poll_review(api: Api, job_id: str, waiting: Waiting) -> dict[str, Any]
         if not reply.ok:
             raise review_failed(failed_to("load the review", reply).message)
         if reply.text("status") is None:
-            raise review_failed("Mergestorm answered with something that is no review job; call again in a while.")
+            raise review_failed(
+                "Mergestorm answered with something that is no review job; call again in a while."
+            )
         last = {**reply.body, "job_id": job_id}
         return None if last["status"] in {"queued", "in_progress"} else last
 
     try:
         row: dict[str, Any] = await poll_until(
-            lambda seconds: get_review(api, job_id, timeout=seconds), settled, waiting, what="load the review"
+            lambda seconds: get_review(api, job_id, seconds=seconds), settled, waiting, what="load the review"
         )
     except PollTimeout:
         raise JobPollTimeout(last) from None

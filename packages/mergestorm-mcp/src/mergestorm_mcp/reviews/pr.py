@@ -136,7 +136,7 @@ async def poll_pr_review(api: Api, selector: PrSelector, waiting: Waiting) -> di
 
     try:
         review: dict[str, Any] = await poll_until(
-            lambda seconds: get_pr_review(api, selector.query(), timeout=seconds),
+            lambda seconds: get_pr_review(api, selector.query(), seconds=seconds),
             settled,
             waiting,
             what="load the pull request's review",

@@ -54,7 +54,9 @@ def tools(runtime: Runtime) -> list[StormTool]:
         standard = usage.get("standard") if isinstance(usage, dict) else None
         if not isinstance(usage, dict) or not isinstance(standard, dict):
             raise CommandError("Mergestorm reported no usage for this account; call again in a while.")
-        return success(_left(standard, usage.get("bonus")), {"usage": usage, "resets_at": me.get("resets_at")})
+        return success(
+            _left(standard, usage.get("bonus")), {"usage": usage, "resets_at": me.get("resets_at")}
+        )
 
     return [
         StormTool.declare(

@@ -53,8 +53,13 @@ HeadSha = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{40}$", description="The PR
 ReviewId = Annotated[JsonInteger, Field(ge=1, description="Core or seam review made at that head.")]
 FindingIds = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=200)]],
-    Field(max_length=50, description="Review comment ids, offdiff-<n>, or review."),
-    WithJsonSchema({"type": "array", "items": STRING, "maxItems": 50}),
+    Field(max_length=50),
+    WithJsonSchema({
+        "type": "array",
+        "items": STRING,
+        "maxItems": 50,
+        "description": "Review comment ids, offdiff-<n>, or review.",
+    }),
 ]
 Scope = Annotated[
     Literal["findings", "review"], Field(description="review without finding_ids: every finding of it.")
@@ -62,9 +67,9 @@ Scope = Annotated[
 Reason = Annotated[str, Field(max_length=20_000, description="Why they are wrong, 20 characters or more.")]
 Evidence = Annotated[
     str,
-    Field(max_length=2000, description="Web address of the proof."),
+    Field(max_length=2000),
     AfterValidator(_web_address),
-    WithJsonSchema({"type": "string", "format": "uri"}),
+    WithJsonSchema({"type": "string", "format": "uri", "description": "Web address of the proof."}),
 ]
 Preview = Annotated[bool, Field(description="Only list finding ids and the seam gate.")]
 
@@ -100,7 +105,9 @@ def tools(runtime: Runtime) -> list[StormTool]:
             "evidence_url": evidence_url,
             "preview": preview,
         }
-        return await _dismiss(runtime, {**request, **{name: value for name, value in optional.items() if value}})
+        return await _dismiss(
+            runtime, {**request, **{name: value for name, value in optional.items() if value}}
+        )
 
     return [
         StormTool.declare(
@@ -154,7 +161,9 @@ async def _dismiss(runtime: Runtime, request: Mapping[str, Any]) -> ToolResult:
 def _summary(result: Mapping[str, Any]) -> list[str]:
     open_ones = _objects(result.get("remaining"))
     if result.get("status") == "preview":
-        lines = [f"Preview: {len(open_ones)} open finding{'' if len(open_ones) == 1 else 's'}; nothing written."]
+        lines = [
+            f"Preview: {len(open_ones)} open finding{'' if len(open_ones) == 1 else 's'}; nothing written."
+        ]
         lines += [_finding_line(item) for item in open_ones[:_MAX_LINES]]
     else:
         done, before = _objects(result.get("dismissed")), _objects(result.get("already_dismissed"))

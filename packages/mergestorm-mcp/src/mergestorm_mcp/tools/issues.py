@@ -33,8 +33,8 @@ Title = Annotated[NonEmpty, Field(max_length=_MAX_TITLE, description="Issue titl
 Body = Annotated[str, Field(max_length=_MAX_BODY, description="Markdown.")]
 Labels = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=100)]],
-    Field(max_length=100, description="Labels that exist on the repository."),
-    WithJsonSchema({"type": "array", "items": STRING}),
+    Field(max_length=100),
+    WithJsonSchema({"type": "array", "items": STRING, "description": "Labels that exist on the repository."}),
 ]
 Owner = Annotated[NonEmpty, Field(description="Owner; with repo. Default: origin of cwd.")]
 Repo = Annotated[NonEmpty, Field(description="Name; with owner.")]
@@ -65,7 +65,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         state = "Created" if issue["created"] else "Already open:"
         address = f" ({issue['url']})" if issue["url"] else ""
         summary = (
-            f"{state} {issue['owner']}/{issue['repo']}#{number}{address}. Put \"Fixes #{number}\" in the commit or pull "
+            f'{state} {issue["owner"]}/{issue["repo"]}#{number}{address}. Put "Fixes #{number}" in the commit or pull '
             "request body."
         )
         return success(plain(summary, 600), issue)
@@ -92,7 +92,9 @@ def tools(runtime: Runtime) -> list[StormTool]:
     ]
 
 
-async def _repository(runtime: Runtime, owner: str | None, repo: str | None, cwd: str | None) -> tuple[str, str]:
+async def _repository(
+    runtime: Runtime, owner: str | None, repo: str | None, cwd: str | None
+) -> tuple[str, str]:
     if (owner is None) != (repo is None):
         raise usage("owner and repo go together; leave both out to take the origin of cwd.")
     if owner is not None and repo is not None:

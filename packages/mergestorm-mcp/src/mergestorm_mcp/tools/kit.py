@@ -102,7 +102,10 @@ def output(**members: Mapping[str, Any]) -> dict[str, Any]:
     `error` is added unless it is there: failed results have it, and clients that check them against the schema would
     refuse a schema that requires anything a failed result lacks.
     """
-    return {"type": "object", "properties": {"error": OBJECT, **{name: dict(value) for name, value in members.items()}}}
+    return {
+        "type": "object",
+        "properties": {"error": OBJECT, **{name: dict(value) for name, value in members.items()}},
+    }
 
 
 def success(summary: str, data: Mapping[str, Any]) -> ToolResult:
@@ -230,7 +233,8 @@ def _on_the_wire(name: str) -> str:
 def _refused(fault: InvalidArguments) -> ToolResult:
     shown = InvalidArguments(_on_the_wire(fault.field), fault.reason)
     return failure(
-        named("invalid_input", None, shown.message), {"error": {"message": shown.message, "code": "invalid_input"}}
+        named("invalid_input", None, shown.message),
+        {"error": {"message": shown.message, "code": "invalid_input"}},
     )
 
 

@@ -166,11 +166,15 @@ async def _job_result(runtime: Runtime, job_id: str, timeout_s: float) -> ToolRe
             reply = await get_review(api, job_id)
             raise_rate_limit(reply)
             if reply.status == 404:
-                raise CommandError(f"Review not found: {plain(job_id, 100)}. review_list names the jobs there are.")
+                raise CommandError(
+                    f"Review not found: {plain(job_id, 100)}. review_list names the jobs there are."
+                )
             if not reply.ok:
                 raise failed_to("load the review", reply)
             if reply.text("status") is None:
-                raise CommandError("Mergestorm answered with something that is no review job; call again in a while.")
+                raise CommandError(
+                    "Mergestorm answered with something that is no review job; call again in a while."
+                )
             envelope = job_envelope(reply.body, job_id=job_id)
         else:
             envelope = job_envelope(await poll_review(api, job_id, waiting(runtime, timeout_s)))

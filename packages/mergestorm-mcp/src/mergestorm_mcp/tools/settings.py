@@ -57,8 +57,12 @@ Settle = Annotated[JsonInteger, Field(ge=15, le=300, description="Seconds Auto l
 BatchSize = Annotated[JsonInteger, Field(ge=2, le=8, description="Largest batch.")]
 IgnoredBots = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=100)]],
-    Field(max_length=_MAX_ENTRIES, description="Bot logins to ignore; replaces the list."),
-    WithJsonSchema({"type": "array", "items": STRING}),
+    Field(max_length=_MAX_ENTRIES),
+    WithJsonSchema({
+        "type": "array",
+        "items": STRING,
+        "description": "Bot logins to ignore; replaces the list.",
+    }),
 ]
 BotSkipCheck = Annotated[Literal["none", "neutral"], Field(description="Check shown on ignored bots' PRs.")]
 FindingsCheck = Annotated[
@@ -121,7 +125,8 @@ RepoBatchSize = Annotated[
     WithJsonSchema({"enum": [2, 3, 4, 5, 6, 7, 8, None]}),
 ]
 RepoAlone = Annotated[
-    Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(max_length=_MAX_ENTRIES)] | None,
+    Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(max_length=_MAX_ENTRIES)]
+    | None,
     Field(description="Paths whose changes land alone: strings, or null."),
     WithJsonSchema({"items": STRING}),
 ]
@@ -188,7 +193,9 @@ def tools(runtime: Runtime) -> list[StormTool]:
         stored = await change_settings(runtime.api(), changes)
         return success(settings_summary(stored), stored)
 
-    async def repo_settings_get(owner: OptionalOwner | None = None, repo: OptionalRepo | None = None) -> ToolResult:
+    async def repo_settings_get(
+        owner: OptionalOwner | None = None, repo: OptionalRepo | None = None
+    ) -> ToolResult:
         from mergestorm_mcp.api.repo_settings import read_repo_settings
 
         if (owner is None) != (repo is None):
@@ -284,7 +291,9 @@ def _refuse_read_only(arguments: Mapping[str, Any]) -> None:
 
     named = [name for name in READ_ONLY if name in arguments]
     if named:
-        raise usage(f"{named[0]} is read-only; leave it out. It changes when the App is connected on Mergestorm.")
+        raise usage(
+            f"{named[0]} is read-only; leave it out. It changes when the App is connected on Mergestorm."
+        )
 
 
 def _repository(owner: str, repo: str) -> tuple[str, str]:
