@@ -11,15 +11,19 @@ import json
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import anyio
+import anyio.abc
 import anyio.lowlevel
+import httpx
 import pytest
 
+from mcpkit.testing.background import background
+from mergestorm_mcp.api.client import Api, Connections
 from mergestorm_mcp.config import Environment
 from mergestorm_mcp.runtime import Runtime
 
@@ -68,6 +72,60 @@ class ShiftingClock:
         return anyio.fail_after(seconds)
 
 
+class SimulatedClock:
+    """Time that moves only when something sleeps; deadlines are the simulated transport's to keep."""
+
+    def __init__(self) -> None:
+        self.time = 1_790_000_000.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += max(0.0, seconds)
+        await anyio.lowlevel.checkpoint()
+
+    def fail_after(self, _seconds: float) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+
+class SimulatedTransport(httpx.AsyncBaseTransport):
+    """A network in simulated time: a function says what becomes of each request.
+
+    The function gets the request and returns `(delay, answer)`: seconds until the answer, and status, JSON body and
+    headers; or an exception to raise; or None for an answer that never comes. A delay beyond the request's time is a
+    timeout at the end of that time.
+
+    Attributes:
+        requests: all requests, with the time they were made.
+    """
+
+    def __init__(self, clock: SimulatedClock, respond: Any) -> None:
+        self._clock = clock
+        self._respond = respond
+        self.requests: list[tuple[float, httpx.Request]] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await anyio.lowlevel.checkpoint()
+        await request.extensions["trace"]("connection.connect_tcp.started", {})  # no connection is kept here
+        self.requests.append((self._clock.time, request))
+        limit = request.extensions["timeout"]["read"]
+        delay, answer = self._respond(request)
+        if answer is None or delay > limit:
+            self._clock.time += limit
+            raise httpx.ReadTimeout("no answer", request=request)
+        self._clock.time += delay
+        if isinstance(answer, Exception):
+            raise answer
+        status, body, headers = answer
+        return httpx.Response(status, json=body, headers=headers)
+
+
 class VectorCase(NamedTuple):
     """One recorded case."""
 
@@ -104,6 +162,18 @@ def vector_judge() -> ModuleType:
 @pytest.fixture
 def clock() -> ShiftingClock:
     return ShiftingClock()
+
+
+@pytest.fixture
+def simulated() -> Callable[[Any], tuple[Api, SimulatedClock, SimulatedTransport]]:
+    """`simulated(respond)` makes a service in simulated time; see `SimulatedTransport`."""
+
+    def made(respond: Any) -> tuple[Api, SimulatedClock, SimulatedTransport]:
+        clock = SimulatedClock()
+        transport = SimulatedTransport(clock, respond)
+        return Api(Connections(transport), "http://127.0.0.1:1", API_KEY, clock), clock, transport
+
+    return made
 
 
 class ScriptedService:
@@ -164,6 +234,108 @@ async def runtime(environment: Environment, clock: ShiftingClock) -> AsyncIterat
     made = Runtime(environment=environment, clock=clock)
     yield made
     await made.aclose()
+
+
+class Hangup(Exception):
+    """Raised by a raw handler to reset its connection."""
+
+
+class RawService:
+    """A service that does what its handler does, byte by byte; one handler call a request.
+
+    Attributes:
+        base: its address.
+        requests: head of every request, as text.
+        connections: how many were accepted.
+        gone: set when a client closed a connection on which an answer was owed.
+    """
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+        self.base = ""
+        self.requests: list[str] = []
+        self.bodies: list[bytes] = []
+        self.connections = 0
+        self.asked = anyio.Event()
+        self.gone = anyio.Event()
+
+    async def serve(self, stream: Any) -> None:
+        self.connections += 1
+        buffered = b""
+        async with stream:
+            try:
+                while True:
+                    while b"\r\n\r\n" not in buffered:
+                        buffered += await stream.receive()
+                    head, _, buffered = buffered.partition(b"\r\n\r\n")
+                    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                    wanted = int(lengths[0].split(b":")[1]) if lengths else 0
+                    while len(buffered) < wanted:
+                        buffered += await stream.receive()
+                    body, buffered = buffered[:wanted], buffered[wanted:]
+                    self.requests.append(head.decode("latin-1"))
+                    self.bodies.append(body)
+                    self.asked.set()
+                    buffered += await self._answer(stream)
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return
+
+    async def _answer(self, stream: Any) -> bytes:
+        early: list[bytes] = []  # the next request may come while the handler still runs
+        async with anyio.create_task_group() as group:
+
+            async def listen() -> None:
+                try:
+                    while True:
+                        early.append(await stream.receive())
+                except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    self.gone.set()
+
+            group.start_soon(listen)
+            try:
+                await self._handler(stream, len(self.requests))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self.gone.set()
+            except Hangup:
+                await stream.aclose()
+            group.cancel_scope.cancel()
+        return b"".join(early)
+
+
+def http_answer(status: int, body: bytes, *headers: str, keep: bool = True) -> bytes:
+    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", "Content-Type: application/json", *headers]
+    if not keep:
+        lines.append("Connection: close")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+@pytest.fixture
+def answer() -> Callable[..., bytes]:
+    """Builds an HTTP answer: status, body, header lines."""
+    return http_answer
+
+
+@pytest.fixture
+def hangup() -> type[Exception]:
+    """What a raw handler raises to end its connection."""
+    return Hangup
+
+
+@pytest.fixture
+def raw_service() -> Callable[[Any], Any]:
+    """`async with raw_service(handler) as service:`; the handler gets the stream and the request's number."""
+
+    @asynccontextmanager
+    async def running(handler: Any) -> AsyncIterator[RawService]:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        made = RawService(handler)
+        made.base = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}"
+        async with listener, background() as tasks:
+            tasks.start_soon(listener.serve, made.serve)
+            yield made
+            tasks.cancel_scope.cancel()
+
+    return running
 
 
 @pytest.fixture(scope="session")

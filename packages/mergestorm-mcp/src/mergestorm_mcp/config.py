@@ -169,16 +169,6 @@ def require_sound(environment: Environment) -> StoredConfig:
     Raises:
         CommandError: `usage`, naming the damaged file.
     """
-    found = require_sound(environment)
-    return found
-
-
-def require_sound(environment: Environment) -> StoredConfig:
-    """The configuration, if a login may be stored in it.
-
-    Raises:
-        CommandError: `usage`, naming the damaged file.
-    """
     found = load_config(environment)
     if found.fault is not None:
         raise usage(

@@ -235,23 +235,26 @@ class Api:
             nonlocal connected
             connected = connected or event.endswith(_CONNECTING)
 
-        request = pool.build_request(
-            method,
-            self.base + path,
-            params=None if query is None else {name: str(value) for name, value in query.items()},
-            content=content,
-            headers=headers,
-            timeout=seconds,
-            extensions={"trace": watch},
-        )
+        def made(left: float) -> httpx.Request:
+            return pool.build_request(
+                method,
+                self.base + path,
+                params=None if query is None else {name: str(value) for name, value in query.items()},
+                content=content,
+                headers=headers,
+                timeout=max(0.001, left),
+                extensions={"trace": watch},
+            )
+
+        began = self.clock.monotonic()
         try:
-            response = await pool.send(request, stream=True)
+            response = await pool.send(made(seconds), stream=True)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
             # A kept connection may have been closed by the service a moment ago. The request may have arrived all the
             # same, so this is for reads only; a connection just opened gets no second chance.
             if connected or method not in _READS:
                 raise
-            response = await pool.send(request, stream=True)
+            response = await pool.send(made(seconds - (self.clock.monotonic() - began)), stream=True)
         try:
             data = bytearray()
             async for chunk in response.aiter_bytes():
