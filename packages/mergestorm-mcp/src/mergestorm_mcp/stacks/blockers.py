@@ -183,7 +183,7 @@ def _walk(
         if finding is None and is_candidate and not stack.archived:
             finding = _stuck_queue(waiting)
         if finding is None:
-            if not stack.archived and layers.reaches(layer):
+            if not stack.archived and layers.reaches(place):
                 issues += _passing_troubles(layer)
             continue
         issue = Issue(layer.pr_number, layer.head_sha, finding.label, finding.bounce_kind)
@@ -191,7 +191,7 @@ def _walk(
         steps_in = choice is None and (layer is layers.child or finding.from_auto_land)
         if comes_first or steps_in:
             choice = _Choice(finding, layer, issue)
-        elif layers.reaches(layer):
+        elif layers.reaches(place):
             issues.append(issue)
     if choice is None and waited_for is not None and all(layer is not waited_for for layer in layers.layers):
         finding = wait_finding(stack, waited_for, now)

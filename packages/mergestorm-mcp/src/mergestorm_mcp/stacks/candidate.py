@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mergestorm_mcp.stacks.model import Layer, Stack, is_park_branch, same_head
 
-__all__ = ["OpenLayers", "bound_dirty", "open_layers"]
+__all__ = ["OpenLayers", "bound_dirty", "is_land_pr", "is_promoted", "open_layers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,23 +16,22 @@ class OpenLayers:
     Attributes:
         layers: in position order; a land PR that is no layer comes last if it is the candidate.
         candidate: the one to be merged next; None if there is none.
+        candidate_place: where it is in the list.
         child: the lowest conflicting layer that stands on the candidate.
     """
 
     layers: tuple[Layer, ...]
     candidate: Layer | None
+    candidate_place: int | None
     child: Layer | None
 
     def is_candidate(self, layer: Layer) -> bool:
         """Whether a layer is the candidate."""
         return layer is self.candidate
 
-    def reaches(self, layer: Layer) -> bool:
-        """Whether a layer is the candidate or above it; without a candidate every layer counts."""
-        if self.candidate is None:
-            return True
-        places = {id(item): place for place, item in enumerate(self.layers)}
-        return places.get(id(layer), -1) >= places[id(self.candidate)]
+    def reaches(self, place: int) -> bool:
+        """Whether the layer at a place of the list is the candidate or above it; without a candidate every one is."""
+        return self.candidate_place is None or place >= self.candidate_place
 
 
 def open_layers(stack: Stack) -> OpenLayers:
@@ -42,15 +41,15 @@ def open_layers(stack: Stack) -> OpenLayers:
     """
     layers = [layer for layer in stack.layers if layer.open]
     unit = stack.unit
-    candidate = next(
-        (layer for layer in layers if not is_land_pr(stack, layer) and not is_promoted(stack, layer)), None
-    )
-    if candidate is None and unit is not None:
-        candidate = next((layer for layer in layers if unit.is_land_pr(layer)), None)
-        if candidate is None and unit.land_pr is not None and unit.land_pr.open:
-            candidate = unit.land_pr
-            layers.append(candidate)
-    return OpenLayers(tuple(layers), candidate, _child(layers, candidate))
+    place = next((at for at, layer in enumerate(layers) if _is_unmerged_member(stack, layer)), None)
+    if place is None and unit is not None:
+        place = next((at for at, layer in enumerate(layers) if unit.is_land_pr(layer)), None)
+        if place is None and unit.land_pr is not None and unit.land_pr.open:
+            place = len(layers)
+            layers.append(unit.land_pr)
+    if place is None:
+        return OpenLayers(tuple(layers), None, None, None)
+    return OpenLayers(tuple(layers), layers[place], place, _child(layers[place], layers[place + 1 :]))
 
 
 def is_land_pr(stack: Stack, layer: Layer) -> bool:
@@ -76,10 +75,13 @@ def bound_dirty(layer: Layer) -> bool:
     return not layer.mergeable or layer.mergeable_state == "dirty"
 
 
-def _child(layers: list[Layer], candidate: Layer | None) -> Layer | None:
-    if candidate is None or candidate.branch is None or candidate not in layers:
+def _is_unmerged_member(stack: Stack, layer: Layer) -> bool:
+    return not is_land_pr(stack, layer) and not is_promoted(stack, layer)
+
+
+def _child(candidate: Layer, above: list[Layer]) -> Layer | None:
+    if candidate.branch is None:
         return None
-    above = layers[layers.index(candidate) + 1 :]
     return next(
         (layer for layer in above if layer.parent_branch == candidate.branch and _conflicts(layer)), None
     )

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 
 from mergestorm_mcp.stacks.blockers import Assessment
 from mergestorm_mcp.stacks.cursor import Cursor
-from mergestorm_mcp.stacks.model import Stack
+from mergestorm_mcp.stacks.model import Layer, Stack
 from mergestorm_mcp.stacks.obligation import done_watch, open_watch, terminal_reason
 
 __all__ = ["SCHEMA", "WatchEnvelope"]
@@ -91,11 +91,12 @@ class WatchEnvelope:
             ended=terminal_reason(stack),
         )
 
-    def seen(self, stack: Stack, assessment: Assessment) -> Self:
+    def seen(self, candidate: Layer | None) -> Self:
         """This envelope once the stack is read for the first time and its queue is not yet."""
-        candidate = assessment.candidate_wire()
-        place = candidate or {"prNumber": None, "headSha": None}
-        return replace(self, known={**_NOTHING, **place, "currentCandidate": candidate})
+        if candidate is None:
+            return self
+        place = {"prNumber": candidate.pr_number, "headSha": candidate.head_sha}
+        return replace(self, known={**_NOTHING, **place, "currentCandidate": place})
 
     def unread(self, status: str | None = None) -> Self:
         """This envelope after a read failed: what is known stays, but is no longer vouched for."""

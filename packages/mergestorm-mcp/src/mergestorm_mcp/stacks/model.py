@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final, Self
 
 from mergestorm_mcp.text import plain
@@ -49,6 +50,7 @@ LIVE_STATES: Final = frozenset({"queued", "running", "waiting"})
 _PARK_PREFIX: Final = "mg-park-"
 _MAX_TEXT: Final = 4000
 _MAX_NUMBER: Final = 2**53
+_MAX_ITEMS: Final = 2000  # no stack has so many of anything; keeps the work on a broken answer small
 
 Json = Mapping[str, Any]
 
@@ -117,18 +119,19 @@ def _object(raw: Json, name: str) -> Json | None:
 
 def _objects(raw: Json, name: str) -> list[Json]:
     value = raw.get(name)
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    items = value[:_MAX_ITEMS] if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, Mapping)]
 
 
 def _texts(raw: Json, name: str) -> tuple[str, ...]:
     value = raw.get(name)
-    items = value if isinstance(value, list) else []
+    items = value[:_MAX_ITEMS] if isinstance(value, list) else []
     return tuple(item.strip()[:_MAX_TEXT] for item in items if isinstance(item, str) and item.strip())
 
 
 def _numbers(raw: Json, name: str) -> tuple[int, ...]:
     value = raw.get(name)
-    items = value if isinstance(value, list) else []
+    items = value[:_MAX_ITEMS] if isinstance(value, list) else []
     return tuple(number for number in map(_integral, items) if number is not None)
 
 
@@ -631,5 +634,9 @@ class QueueEntry:
 
 def read_entries(raw: list[Any], stack_id: str | None = None) -> tuple[QueueEntry, ...]:
     """Read queue entries, of one stack only if an id is given; what is no object is left out."""
-    entries = (QueueEntry.read(item) for item in raw if isinstance(item, Mapping))
-    return tuple(entry for entry in entries if stack_id is None or same_id(entry.stack_id, stack_id))
+    mine = (
+        item
+        for item in raw
+        if isinstance(item, Mapping) and (stack_id is None or same_id(_text(item, "stackId"), stack_id))
+    )
+    return tuple(QueueEntry.read(item) for item in islice(mine, _MAX_ITEMS))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mergestorm_mcp.stacks.model import same_id
+
 if TYPE_CHECKING:
     from mergestorm_mcp.api.client import Api, Reply
 
@@ -67,8 +69,9 @@ def listed_stacks(body: Any) -> list[dict[str, Any]] | None:
 
 def find_stack(stacks: list[dict[str, Any]], stack_id: str) -> dict[str, Any] | None:
     """The stack with an id, compared without case and surrounding blanks."""
-    wanted = stack_id.strip().lower()
-    return next((item for item in stacks if str(item.get("id")).strip().lower() == wanted), None)
+    return next(
+        (item for item in stacks if isinstance(item.get("id"), str) and same_id(item["id"], stack_id)), None
+    )
 
 
 def entries_of(body: Any) -> list[Any] | None:

@@ -23,6 +23,7 @@ from mergestorm_mcp.clock import Clock
 from mergestorm_mcp.errors import CommandError, ConnectionFailed, RequestTimeout, rate_limited
 from mergestorm_mcp.retry import MAX_RETRIES, backoff_seconds, is_transient_status
 from mergestorm_mcp.stacks.blockers import stack_blockers
+from mergestorm_mcp.stacks.candidate import open_layers
 from mergestorm_mcp.stacks.cursor import Cursor
 from mergestorm_mcp.stacks.envelope import WatchEnvelope
 from mergestorm_mcp.stacks.model import QueueEntry, Stack, read_entries
@@ -36,6 +37,7 @@ __all__ = ["StackWatchError", "StackWatchTimeout", "WatchTerms", "watch_slice"]
 
 READ_SECONDS: Final = 30.0
 SNAPSHOT_SECONDS: Final = 5.0
+SHORTEST_SNAPSHOT_SECONDS: Final = 1.0
 HOLD_SECONDS: Final = 45
 BUSY_HOLD_SECONDS: Final = 15
 HOLD_GRACE_SECONDS: Final = 5.0
@@ -154,7 +156,7 @@ class _Slice:
                 # A service that does not hold the request must not be asked in a tight circle.
                 rest = UNCHANGED_INTERVAL_SECONDS - (self._clock.monotonic() - asked)
                 await self._clock.sleep(max(0.0, min(rest, self._left())))
-            stack = await self._read_stack(SNAPSHOT_SECONDS, closing=True)
+            stack = await self._read_stack(self._snapshot_seconds(), closing=True)
             self._retries = 0
             self._assess(stack, raw)
         return self._envelope
@@ -169,14 +171,17 @@ class _Slice:
         known = self._envelope.known
         return BUSY_HOLD_SECONDS if known is not None and known["busy"] else HOLD_SECONDS
 
+    def _snapshot_seconds(self) -> float:
+        """What a snapshot may take: less when the held read has used up most of the time after the deadline."""
+        return min(SNAPSHOT_SECONDS, max(SHORTEST_SNAPSHOT_SECONDS, self._left() + 1.0 + SNAPSHOT_SECONDS))
+
     def _enrol(self, stack: Stack) -> None:
         """Take the candidate's head of the first snapshot into the cursor, once."""
-        assessment = stack_blockers(stack, (), self._cursor, self._clock.now())
+        candidate = open_layers(stack).candidate
         if not self._enrolled:
-            candidate = assessment.candidate
             self._cursor = Cursor(self._stack_id, candidate.head_sha if candidate is not None else None)
             self._enrolled = True
-        self._envelope = WatchEnvelope(self._cursor).seen(stack, assessment)
+        self._envelope = WatchEnvelope(self._cursor).seen(candidate)
 
     def _assess(self, stack: Stack, raw: list[Any]) -> None:
         entries: tuple[QueueEntry, ...] = read_entries(raw, self._stack_id)

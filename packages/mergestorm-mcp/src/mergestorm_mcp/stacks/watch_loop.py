@@ -42,6 +42,8 @@ TRANSIENT_SECONDS: Final = 15 * 60.0
 FIRST_PAUSE_SECONDS: Final = 15.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 CONFIRM_SECONDS: Final = 30.0
+LONGEST_DELAY_SECONDS: Final = 3600.0
+"""A service that asks for more is asked again after this: it may have been a mistake."""
 
 _REMEMBERED: Final = 256
 _MINUTES: Final = re.compile(r"\b\d+m\b")
@@ -104,6 +106,7 @@ async def watch_loop(
     if stop is None:
         return await loop.run()
     outcome: LoopOutcome | None = None
+    failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
 
         async def stopper() -> None:
@@ -111,8 +114,13 @@ async def watch_loop(
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(stopper)
-        outcome = await loop.run()
+        try:
+            outcome = await loop.run()
+        except Exception as error:  # noqa: BLE001 - raised again below, without the wrapping of the group
+            failure = error
         tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
     return outcome or LoopOutcome(EXIT_ABORTED, {"stackId": loop.stack_id, "outcome": "aborted"})
 
 
@@ -185,7 +193,9 @@ class _Loop:
                     return await self.gone(error.envelope)
                 if error.error.code == "rate_limited":
                     delay = error.retry_after
-                    await self.pause(PAUSE_SECONDS if delay is None else max(1.0, delay))
+                    await self.pause(
+                        PAUSE_SECONDS if delay is None else min(LONGEST_DELAY_SECONDS, max(1.0, delay))
+                    )
                     continue
                 outcome = await self.failed(error.error, transient=error.transient, envelope=error.envelope)
                 if outcome is not None:

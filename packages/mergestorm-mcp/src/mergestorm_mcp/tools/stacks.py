@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastmcp.tools import ToolResult
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from mcpkit.annotations import DESTRUCTIVE_WRITE, READ
 from mcpkit.inputs import JsonInteger
@@ -65,7 +65,11 @@ _ADOPT_FALLBACKS: Final = {
 
 Owner = Annotated[NonEmpty, Field(max_length=200, description="Repository owner.")]
 Repo = Annotated[NonEmpty, Field(max_length=200, description="Repository name.")]
-PrNumber = Annotated[JsonInteger, Field(ge=1, description="A pull request of the chain.")]
+PrNumber = Annotated[
+    JsonInteger,
+    Field(ge=1, description="A pull request of the chain."),
+    WithJsonSchema({"type": "integer", "minimum": 1}),
+]
 StackId = Annotated[NonEmpty, Field(max_length=200, description="Stack id.")]
 OptionalStackId = Annotated[NonEmpty, Field(max_length=200, description="Only this stack.")]
 AutoLand = Annotated[bool, Field(description="Auto land.")]
@@ -179,7 +183,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
                 auto_patch=BOOLEAN_OR_NULL,
                 auto_resolve_conflicts=BOOLEAN_OR_NULL,
                 auto_fix_ci=BOOLEAN_OR_NULL,
-                result={},
+                result=OBJECT,
                 watch=OBJECT,
             ),
         ),
@@ -289,6 +293,11 @@ async def _adopt(
         reply = await adopt(runtime.api(), request)
         if not reply.ok:
             raise _adopt_refusal(reply)
+        if not isinstance(reply.body, dict):
+            raise CommandError(
+                "Mergestorm's answer is no result, so it is not known whether the stack was adopted: read stack_list before "
+                "you try again."
+            )
     except CommandError as error:
         if error.code is not None:
             return thrown(error)
@@ -373,6 +382,11 @@ async def _set(runtime: Runtime, stack_id: str, policy: Mapping[str, Any]) -> To
     reply = await set_policy(runtime.api(), stack_id, _body(policy))
     if not reply.ok:
         raise _set_refusal(reply, stack_id)
+    if not isinstance(reply.body, dict):
+        raise CommandError(
+            "Mergestorm's answer is no result, so it is not known whether the policy was set: read stack_status before you "
+            "try again."
+        )
     watch = open_watch(stack_id, reason="unread", fresh=True)
     states = ", ".join(_policy_words(name, value) for name, value in policy.items())
     text = plain(f"{states} for stack {stack_id}", 600)
