@@ -268,7 +268,9 @@ class RawService:
                     while b"\r\n\r\n" not in buffered:
                         buffered += await stream.receive()
                     head, _, buffered = buffered.partition(b"\r\n\r\n")
-                    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                    lengths = [
+                        line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
+                    ]
                     wanted = int(lengths[0].split(b":")[1]) if lengths else 0
                     while len(buffered) < wanted:
                         buffered += await stream.receive()
@@ -303,7 +305,12 @@ class RawService:
 
 
 def http_answer(status: int, body: bytes, *headers: str, keep: bool = True) -> bytes:
-    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", "Content-Type: application/json", *headers]
+    lines = [
+        f"HTTP/1.1 {status} X",
+        f"Content-Length: {len(body)}",
+        "Content-Type: application/json",
+        *headers,
+    ]
     if not keep:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode() + body

@@ -67,7 +67,9 @@ def test_only_surge_s_own_codes_and_reasons_make_a_surge_refusal(body: Any) -> N
 
 
 def test_escapes_controls_and_invisible_characters_are_not_shown() -> None:
-    shown = plain("\x1b[31mred\x1b[0m \x1b]0;title\x07a\u202eb\u200bc\ufeff\x00\x07\x9b1m\U000e0041 d\ud800\ttab\nline")
+    shown = plain(
+        "\x1b[31mred\x1b[0m \x1b]0;title\x07a\u202eb\u200bc\ufeff\x00\x07\x9b1m\U000e0041 d\ud800\ttab\nline"
+    )
     assert shown == "red abc d\ttab\nline"
 
 

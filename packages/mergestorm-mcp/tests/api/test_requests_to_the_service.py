@@ -60,7 +60,16 @@ async def test_a_keyless_call_sends_no_authorization(
 
 @pytest.mark.parametrize(
     "body",
-    [b"<html>gate</html>", b"", b"[NaN]", b"[1e999]", b"[" * 200_000, b"9" * 5000, b"\xff\xfe", b'{"a": Infinity}'],
+    [
+        b"<html>gate</html>",
+        b"",
+        b"[NaN]",
+        b"[1e999]",
+        b"[" * 200_000,
+        b"9" * 5000,
+        b"\xff\xfe",
+        b'{"a": Infinity}',
+    ],
 )
 async def test_what_is_not_json_stays_text(
     raw_service: Any, api_of: Callable[[str], Api], answer: Callable[..., bytes], body: bytes
@@ -98,7 +107,9 @@ async def test_401_is_auth_invalid_for_any_method(
             assert (refused.value.code, refused.value.exit_code) == ("auth_invalid", 1)
 
 
-async def test_a_service_that_never_answers_is_a_timeout(raw_service: Any, api_of: Callable[[str], Api]) -> None:
+async def test_a_service_that_never_answers_is_a_timeout(
+    raw_service: Any, api_of: Callable[[str], Api]
+) -> None:
     async def handler(_stream: Any, _number: int) -> None:
         await anyio.sleep_forever()
 
@@ -257,7 +268,10 @@ async def test_nobody_listening_is_a_failed_connection(api_of: Callable[[str], A
 
 
 async def test_loopback_is_reached_past_any_proxy(
-    raw_service: Any, api_of: Callable[[str], Api], answer: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
+    raw_service: Any,
+    api_of: Callable[[str], Api],
+    answer: Callable[..., bytes],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -295,7 +309,10 @@ async def test_broken_proxy_settings_are_a_clear_error(
 
 
 async def test_the_key_never_shows_in_replies_reprs_or_logs(
-    raw_service: Any, api_of: Callable[[str], Api], answer: Callable[..., bytes], caplog: pytest.LogCaptureFixture
+    raw_service: Any,
+    api_of: Callable[[str], Api],
+    answer: Callable[..., bytes],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
 

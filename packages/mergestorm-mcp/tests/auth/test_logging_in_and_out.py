@@ -17,7 +17,9 @@ from mergestorm_mcp.runtime import Runtime
 
 pytestmark = pytest.mark.anyio
 KEY = "msk_live_canary_0123456789abcdef"
-ME = {"key": {"prefix": "msk_live_can", "name": "x", "created_at": "2026-01-01T00:00:00Z", "last_used_at": None}}
+ME = {
+    "key": {"prefix": "msk_live_can", "name": "x", "created_at": "2026-01-01T00:00:00Z", "last_used_at": None}
+}
 
 
 def exchange(path: str, status: int, body: Any, sent: Any = None, **headers: str) -> dict[str, Any]:
@@ -87,11 +89,13 @@ async def test_a_key_that_is_not_verified_is_not_stored(
     with pytest.raises(CommandError) as refused:
         await auth.login_with_key(keyless, KEY)
     assert refused.value.code == code
-    assert not os.path.exists(config_path(keyless.environment))
+    assert not os.path.exists(config_path(keyless.environment))  # noqa: ASYNC240 - one look
 
 
 @pytest.mark.parametrize("key", ["", "sk_live_1", "msk_live_", "msk_live_ü", "msk_live_a\x00b"])
-async def test_text_that_is_no_key_is_refused_before_any_call(keyless: Runtime, service: Any, key: str) -> None:
+async def test_text_that_is_no_key_is_refused_before_any_call(
+    keyless: Runtime, service: Any, key: str
+) -> None:
     script = service.play([])
     with pytest.raises(CommandError) as refused:
         await auth.login_with_key(keyless, key)
@@ -121,7 +125,9 @@ async def test_the_pace_is_never_faster_than_two_seconds(keyless: Runtime, servi
     assert clock.slept == [2]
 
 
-async def test_a_busy_service_is_asked_for_a_code_three_times(keyless: Runtime, service: Any, clock: Any) -> None:
+async def test_a_busy_service_is_asked_for_a_code_three_times(
+    keyless: Runtime, service: Any, clock: Any
+) -> None:
     busy = [exchange("cli/device", 429, {"error": "rate_limited", "retry_after_seconds": 4}, {})]
     slow = [exchange("cli/device", 400, {"error": "slow_down"}, {})]
     script = service.play([*busy, *slow, *busy])
@@ -169,11 +175,13 @@ async def test_a_code_that_nobody_approves_expires(keyless: Runtime, service: An
         {"verification_uri_complete": "https://mergestorm.ai/\x1b[31m"},
     ],
 )
-async def test_an_unusable_answer_starts_no_login(keyless: Runtime, service: Any, changes: dict[str, Any]) -> None:
+async def test_an_unusable_answer_starts_no_login(
+    keyless: Runtime, service: Any, changes: dict[str, Any]
+) -> None:
     service.play([started(**changes)])
     with pytest.raises(CommandError):
         await auth.start_login(keyless)
-    assert not os.path.exists(auth.pending_path(keyless))
+    assert not os.path.exists(auth.pending_path(keyless))  # noqa: ASYNC240 - one look
 
 
 async def test_a_login_in_two_steps_is_remembered_privately_and_forgotten_when_done(
@@ -188,7 +196,7 @@ async def test_a_login_in_two_steps_is_remembered_privately_and_forgotten_when_d
     done = await auth.finish_login(keyless)
     assert stored_key(keyless) == KEY
     assert done.api_base == service.base
-    assert not os.path.exists(path)
+    assert not os.path.exists(path)  # noqa: ASYNC240 - one look
 
 
 async def test_the_second_step_gives_up_after_its_time_and_can_be_repeated(
@@ -226,7 +234,7 @@ async def test_the_second_step_without_a_first_is_an_error(keyless: Runtime, ser
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"device_code": "x"}', "[" * 100_000])
 async def test_a_damaged_pending_login_is_no_login(keyless: Runtime, text: str) -> None:
     path = Path(auth.pending_path(keyless))
-    path.parent.mkdir()  # noqa: ASYNC240 - before anything runs
+    path.parent.mkdir()
     path.write_text(text, encoding="utf-8")  # noqa: ASYNC240 - before anything runs
     with pytest.raises(CommandError) as refused:
         await auth.finish_login(keyless)
@@ -243,15 +251,19 @@ async def test_an_expired_pending_login_is_forgotten_without_a_call(
         await auth.finish_login(keyless)
     assert refused.value.exit_code == 1
     assert script.leftovers() == []
-    assert not os.path.exists(auth.pending_path(keyless))
+    assert not os.path.exists(auth.pending_path(keyless))  # noqa: ASYNC240 - one look
 
 
 async def test_no_login_begins_over_a_damaged_configuration(keyless: Runtime, service: Any) -> None:
     path = Path(config_path(keyless.environment))
-    path.parent.mkdir()  # noqa: ASYNC240 - before anything runs
+    path.parent.mkdir()
     path.write_text("{", encoding="utf-8")  # noqa: ASYNC240 - before anything runs
     script = service.play([])
-    for begin in (auth.start_login(keyless), auth.login(keyless, lambda _: None), auth.login_with_key(keyless, KEY)):
+    for begin in (
+        auth.start_login(keyless),
+        auth.login(keyless, lambda _: None),
+        auth.login_with_key(keyless, KEY),
+    ):
         with pytest.raises(CommandError) as refused:
             await begin
         assert refused.value.code == "usage"

@@ -87,7 +87,9 @@ def test_only_literal_loopback_counts_as_loopback() -> None:
     assert not is_loopback(HOSTED_API)
 
 
-def test_the_variable_wins_over_the_file_and_the_file_over_the_hosted_service(folders: dict[str, str]) -> None:
+def test_the_variable_wins_over_the_file_and_the_file_over_the_hosted_service(
+    folders: dict[str, str],
+) -> None:
     import pathlib
 
     bare = Environment({}, folders["home"], folders["work"])

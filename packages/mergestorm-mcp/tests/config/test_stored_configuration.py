@@ -77,7 +77,8 @@ def test_a_linked_file_stays_a_link(home: Environment, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"apiKey": ', "[]", '"x"', '{"apiKey": 7}', '{"apiBase": []}', "\x00", "[" * 100_000, "x" * 70_000]
+    "text",
+    ['{"apiKey": ', "[]", '"x"', '{"apiKey": 7}', '{"apiBase": []}', "\x00", "[" * 100_000, "x" * 70_000],
 )
 def test_a_damaged_file_reads_as_no_key_and_is_named(home: Environment, text: str) -> None:
     path = write(home, text)

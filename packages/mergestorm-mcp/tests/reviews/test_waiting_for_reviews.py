@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import httpx
 import pytest
 
 from mergestorm_mcp.errors import CommandError
-from mergestorm_mcp.reviews.poll import JobPollTimeout, Waiting, poll_interval, poll_review
-from mergestorm_mcp.reviews.pr import PrPollTimeout, PrSelector, matches_head, poll_pr_review, rests
 from mergestorm_mcp.retry import backoff_seconds
+from mergestorm_mcp.reviews.poll import JobPollTimeout, PollTimeout, Waiting, poll_interval, poll_review
+from mergestorm_mcp.reviews.pr import PrPollTimeout, PrSelector, matches_head, poll_pr_review, rests
 
 pytestmark = pytest.mark.anyio
 Simulated = Callable[[Any], tuple[Any, Any, Any]]
@@ -34,8 +34,12 @@ def test_the_pace_slows_down_between_one_and_two_minutes() -> None:
     assert [poll_interval(at) for at in (0, 60, 90, 120, 10_000)] == [2, 2, 3.5, 5, 5]
 
 
-@pytest.mark.parametrize(("attempt", "low", "high"), [(1, 0.125, 0.25), (2, 0.25, 0.5), (3, 0.5, 1.0), (9, 5.0, 5.0)])
-def test_pauses_before_retries_double_and_the_service_s_delay_wins(attempt: int, low: float, high: float) -> None:
+@pytest.mark.parametrize(
+    ("attempt", "low", "high"), [(1, 0.125, 0.25), (2, 0.25, 0.5), (3, 0.5, 1.0), (9, 5.0, 5.0)]
+)
+def test_pauses_before_retries_double_and_the_service_s_delay_wins(
+    attempt: int, low: float, high: float
+) -> None:
     chance = random.Random(7)
     for _ in range(50):
         assert low <= backoff_seconds(attempt, None, chance) <= high
@@ -70,7 +74,8 @@ async def test_progress_is_told_after_every_read(simulated: Simulated) -> None:
 
 
 async def test_a_good_answer_starts_the_count_of_retries_anew(simulated: Simulated) -> None:
-    bad, good = (0.0, (503, {}, {})), row("in_progress")
+    bad: Any = (0.0, (503, {}, {}))
+    good = row("in_progress")
     api, clock, transport = simulated(script(bad, bad, bad, good, bad, bad, bad, row("completed")))
     assert (await poll_review(api, "j1", Waiting(clock, 60)))["status"] == "completed"
     assert len(transport.requests) == 8
@@ -85,7 +90,9 @@ async def test_a_good_answer_starts_the_count_of_retries_anew(simulated: Simulat
         ((0.0, (429, {}, {"Retry-After": "2"})), "rate_limited"),
     ],
 )
-async def test_a_fourth_bad_answer_in_a_row_ends_the_wait(simulated: Simulated, answer: Any, code: str) -> None:
+async def test_a_fourth_bad_answer_in_a_row_ends_the_wait(
+    simulated: Simulated, answer: Any, code: str
+) -> None:
     api, clock, transport = simulated(script(answer))
     with pytest.raises(CommandError) as failed:
         await poll_review(api, "j1", Waiting(clock, 60))
@@ -138,7 +145,9 @@ def test_a_review_rests_by_its_raw_status_unless_a_newer_pass_is_coming() -> Non
     assert not rests({"status": "completed", "newer_pass_pending": True})
 
 
-async def test_a_pull_request_without_any_review_is_told_apart_from_a_running_one(simulated: Simulated) -> None:
+async def test_a_pull_request_without_any_review_is_told_apart_from_a_running_one(
+    simulated: Simulated,
+) -> None:
     selector = PrSelector("kestrel-labs", "tidepool", 64)
     api, clock, _ = simulated(script((0.0, (404, {}, {}))))
     with pytest.raises(PrPollTimeout) as timeout:
@@ -152,6 +161,14 @@ async def test_a_service_that_never_answered_is_told_apart_too(simulated: Simula
     with pytest.raises(PrPollTimeout) as timeout:
         await poll_pr_review(api, selector, Waiting(clock, 5))
     assert (timeout.value.found, timeout.value.read) == (False, False)
+
+
+async def ending_of(wait: Coroutine[Any, Any, Any]) -> Any:
+    """What a wait returns, or the error it is meant to end with."""
+    try:
+        return await wait
+    except (PollTimeout, CommandError) as ending:
+        return ending
 
 
 class RandomService:
@@ -172,7 +189,9 @@ class RandomService:
         if kind == "good":
             self.bad_in_a_row = 0
             # An older state may come after a newer one; the newest comes for certain in the end.
-            state = self.states[min(len(self.states) - 1, len(self.said) // 2 + self.chance.choice([-1, 0, 0, 1]) % 2)]
+            state = self.states[
+                min(len(self.states) - 1, len(self.said) // 2 + self.chance.choice([-1, 0, 0, 1]) % 2)
+            ]
             self.said.append(state)
             return delay, (200, state, {})
         self.bad_in_a_row += 1
@@ -195,15 +214,15 @@ async def test_whatever_the_schedule_a_job_wait_keeps_its_promises(simulated: Si
         api, clock, transport = simulated(service)
         seconds = service.chance.choice([1.0, 20.0, 45.0, 300.0])
         began = clock.monotonic()
-        try:
-            found = await poll_review(api, "j1", Waiting(clock, seconds, service.chance))
-            assert found["status"] == "completed", seed
-            assert service.said[-1]["status"] == "completed", seed
-        except JobPollTimeout as timeout:
+        ending = await ending_of(poll_review(api, "j1", Waiting(clock, seconds, service.chance)))
+        if isinstance(ending, JobPollTimeout):
             assert clock.monotonic() - began == pytest.approx(seconds), seed
-            assert (timeout.last_row or {}).get("status") != "completed", seed
-        except CommandError as error:
-            assert error.code in {"rate_limited", "review_failed"}, seed
+            assert (ending.last_row or {}).get("status") != "completed", seed
+        elif isinstance(ending, CommandError):
+            assert ending.code in {"rate_limited", "review_failed"}, seed
+        else:
+            assert ending["status"] == "completed", seed
+            assert service.said[-1]["status"] == "completed", seed
         assert clock.monotonic() - began <= seconds + 1e-6, seed
         assert service.most_bad <= 4, seed
         assert {request.method for _, request in transport.requests} == {"GET"}, seed
@@ -224,14 +243,14 @@ async def test_whatever_the_schedule_a_pr_wait_keeps_its_promises(simulated: Sim
         api, clock, transport = simulated(service)
         seconds = service.chance.choice([1.0, 20.0, 45.0, 300.0])
         began = clock.monotonic()
-        try:
-            found = await poll_pr_review(api, selector, Waiting(clock, seconds, service.chance))
-            assert (found["pass"], found["head_sha"], found["status"]) == (3, HEAD, "completed"), seed
-        except PrPollTimeout as timeout:
-            assert timeout.last is None or timeout.last["pass"] > 1, seed
-            assert timeout.found is bool(service.said), seed
-        except CommandError as error:
-            assert error.code in {"rate_limited", "review_failed"}, seed
+        ending = await ending_of(poll_pr_review(api, selector, Waiting(clock, seconds, service.chance)))
+        if isinstance(ending, PrPollTimeout):
+            assert ending.last is None or ending.last["pass"] > 1, seed
+            assert ending.found is bool(service.said), seed
+        elif isinstance(ending, CommandError):
+            assert ending.code in {"rate_limited", "review_failed"}, seed
+        else:
+            assert (ending["pass"], ending["head_sha"], ending["status"]) == (3, HEAD, "completed"), seed
         assert clock.monotonic() - began <= seconds + 1e-6, seed
         assert service.most_bad <= 4, seed
         assert len({str(request.url) for _, request in transport.requests}) == 1, seed

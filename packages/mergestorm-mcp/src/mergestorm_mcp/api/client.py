@@ -199,8 +199,13 @@ class Api:
                 "The proxy refused to connect to Mergestorm: check HTTPS_PROXY and NO_PROXY. " + advice
             ) from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            # httpx says it in words only; the words are OpenSSL's own name of the case.
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                hint = "its certificate is not trusted here; check the address and SSL_CERT_FILE."
+            else:
+                hint = "check the network and the address."
             raise ConnectionFailed(
-                f"No answer from {self.base} ({type(error).__name__}): check the network and the address. {advice}".rstrip()
+                f"No answer from {self.base} ({type(error).__name__}): {hint} {advice}".rstrip()
             ) from None
         if status == 401:
             raise CommandError(

@@ -1,0 +1,36 @@
+"""Every recorded case again, through the vectors' own runner: a real process, real stdio, real time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mergestorm_mcp.server import TOOL_ORDER
+
+VECTORS = Path(__file__).parent.parent / "vectors"
+LISTED = {
+    tool["name"]
+    for tool in json.loads(
+        (Path(sys.modules["mergestorm_mcp"].__file__ or "").parent / "surface.json").read_text("utf-8")
+    )["tools/list"]["2025-11-25"]["tools"]
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # some cases need a process of their own, and the waits are real
+@pytest.mark.skipif(sys.platform == "win32", reason="the runner ends its servers by process group")
+@pytest.mark.parametrize("theme", sorted(path.name for path in VECTORS.glob("*.json")))
+def test_the_process_does_what_was_recorded(theme: str) -> None:
+    cases = json.loads((VECTORS / theme).read_text(encoding="utf-8"))["cases"]
+    missing = {case["tool"] for case in cases} - LISTED
+    if missing:
+        pytest.skip(f"{', '.join(name for name in TOOL_ORDER if name in missing)} is not built yet")
+    server = [sys.executable, "-m", "mergestorm_mcp.main"]
+    command = [sys.executable, str(VECTORS / "run.py"), str(VECTORS / theme), "--", *server]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.stdout.splitlines() == [f"{len(cases)} of {len(cases)} cases agree"]
+    assert done.returncode == 0
