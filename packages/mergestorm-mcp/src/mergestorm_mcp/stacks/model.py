@@ -50,7 +50,7 @@ LIVE_STATES: Final = frozenset({"queued", "running", "waiting"})
 _PARK_PREFIX: Final = "mg-park-"
 _MAX_TEXT: Final = 4000
 _MAX_NUMBER: Final = 2**53
-_MAX_ITEMS: Final = 2000  # no stack has so many of anything; keeps the work on a broken answer small
+_MAX_ITEMS: Final = 500  # no stack has so many of anything; keeps the work on a broken answer small
 
 Json = Mapping[str, Any]
 

@@ -58,7 +58,7 @@ class WatchTerms:
         clock: its time.
         seconds: how long it may take; 0 takes one snapshot.
         jitter: randomness for the pauses before retries.
-        progress: told after every read: seconds gone, seconds in all, the status.
+        progress: told of the status, with seconds gone and seconds in all, before a held read and before a retry.
     """
 
     clock: Clock
@@ -133,30 +133,25 @@ class _Slice:
         self._cursor = cursor if cursor is not None else Cursor(stack_id)
         self._envelope = WatchEnvelope(self._cursor)
         self._retries = 0
+        self._told = -1.0
 
     async def run(self) -> WatchEnvelope:
         once = self._terms.seconds == 0
-        first = SNAPSHOT_SECONDS if once else READ_SECONDS
-        stack = await self._read_stack(first, closing=once)
+        stack = await self._read_stack(self._first_seconds)
         self._enrol(stack)
-        reply = await self._read_queue(first)
-        raw, fingerprint = self._queue_of(reply)
+        raw, fingerprint = await self._read_queue(self._first_seconds)
         self._assess(stack, raw)
         while not self._settled() and not once:
             await self._tick()
             if self._left() <= 0:
                 raise StackWatchTimeout(self._envelope)
-            asked = self._clock.monotonic()
-            seconds = min(self._hold_seconds(), max(1, math.ceil(self._left())))
-            reply = await self._read_queue(
-                seconds + HOLD_GRACE_SECONDS, wait=seconds, seen=fingerprint, past_deadline=True
-            )
-            before, (raw, fingerprint) = raw, self._queue_of(reply)
+            asked, before = self._clock.monotonic(), raw
+            raw, fingerprint = await self._read_queue(self._held_seconds, seen=fingerprint, hold=True)
             if raw == before:
                 # A service that does not hold the request must not be asked in a tight circle.
                 rest = UNCHANGED_INTERVAL_SECONDS - (self._clock.monotonic() - asked)
                 await self._clock.sleep(max(0.0, min(rest, self._left())))
-            stack = await self._read_stack(self._snapshot_seconds(), closing=True)
+            stack = await self._read_stack(self._snapshot_seconds)
             self._retries = 0
             self._assess(stack, raw)
         return self._envelope
@@ -167,9 +162,15 @@ class _Slice:
     def _settled(self) -> bool:
         return self._envelope.status == "attention" or self._envelope.done
 
-    def _hold_seconds(self) -> int:
+    def _first_seconds(self) -> float:
+        """What a read of the first round may take; the reads of a single snapshot have no deadline but their own."""
+        return SNAPSHOT_SECONDS if self._terms.seconds == 0 else min(READ_SECONDS, self._left())
+
+    def _held_seconds(self) -> float:
+        """What a held read may take: the seconds it is held and a few more for the answer."""
         known = self._envelope.known
-        return BUSY_HOLD_SECONDS if known is not None and known["busy"] else HOLD_SECONDS
+        longest = BUSY_HOLD_SECONDS if known is not None and known["busy"] else HOLD_SECONDS
+        return min(longest, max(1, math.ceil(self._left()))) + HOLD_GRACE_SECONDS
 
     def _snapshot_seconds(self) -> float:
         """What a snapshot may take: less when the held read has used up most of the time after the deadline."""
@@ -191,12 +192,13 @@ class _Slice:
     async def _tick(self, status: str | None = None) -> None:
         total = self._terms.seconds
         gone = min(total, max(0.0, total - self._left()))
+        if gone <= self._told:
+            return  # the protocol wants every report to be further on than the last
+        self._told = gone
         await self._terms.progress(gone, total, status or self._envelope.status)
 
-    async def _read_stack(self, seconds: float, *, closing: bool) -> Stack:
-        reply = await self._read(
-            lambda timeout: self._reader.enrich(self._stack_id, timeout), seconds, past_deadline=closing
-        )
+    async def _read_stack(self, allowance: Callable[[], float]) -> Stack:
+        reply = await self._read(lambda seconds: self._reader.enrich(self._stack_id, seconds), allowance)
         stacks = listed_stacks(reply.body)
         if stacks is None:
             raise self._failed(
@@ -216,15 +218,15 @@ class _Slice:
         return stack
 
     async def _read_queue(
-        self, seconds: float, *, wait: int | None = None, seen: str | None = None, past_deadline: bool = False
-    ) -> Reply:
-        return await self._read(
-            lambda timeout: self._reader.queue(self._stack_id, timeout, wait=wait, seen=seen),
-            seconds,
-            past_deadline=past_deadline or self._terms.seconds == 0,
+        self, allowance: Callable[[], float], *, seen: str | None = None, hold: bool = False
+    ) -> tuple[list[Any], str | None]:
+        """The queue's entries and its fingerprint, if it has a usable one."""
+        reply = await self._read(
+            lambda seconds: self._reader.queue(
+                self._stack_id, seconds, wait=int(seconds - HOLD_GRACE_SECONDS) if hold else None, seen=seen
+            ),
+            allowance,
         )
-
-    def _queue_of(self, reply: Reply) -> tuple[list[Any], str | None]:
         raw = entries_of(reply.body)
         if raw is None:
             raise self._failed(
@@ -233,23 +235,20 @@ class _Slice:
         fingerprint = reply.body.get("fingerprint")
         return raw, fingerprint if isinstance(fingerprint, str) and fingerprint else None
 
-    async def _read(
-        self, read: Callable[[float], Awaitable[Reply]], seconds: float, *, past_deadline: bool
-    ) -> Reply:
+    async def _read(self, read: Callable[[float], Awaitable[Reply]], allowance: Callable[[], float]) -> Reply:
         """Make one read, with the retries that are left.
 
         Args:
             read: makes the read within the seconds it is given.
-            seconds: what it may take.
-            past_deadline: whether it may go on after the deadline.
+            allowance: those seconds, asked anew for every attempt.
         """
         while True:
-            timeout = seconds if past_deadline else min(seconds, self._left())
-            if timeout <= 0:
+            seconds = allowance()
+            if seconds <= 0:
                 raise StackWatchTimeout(self._envelope)
             failure: CommandError
             try:
-                reply = await read(timeout)
+                reply = await read(seconds)
             except (RequestTimeout, ConnectionFailed) as error:
                 failure = error
             except (
