@@ -66,7 +66,7 @@ stacks = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     stacks, st.lists(st.one_of(objects, json_values), max_size=4), st.one_of(st.none(), st.text(max_size=30))
 )

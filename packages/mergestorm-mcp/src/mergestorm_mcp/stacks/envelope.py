@@ -41,6 +41,7 @@ class WatchEnvelope:
         known: the live fields, as results show them.
         available: whether the last read of stack and queue succeeded.
         ended: how the stack ended; None while it goes on.
+        vanished_with: pull requests that were seen of a stack before it vanished.
     """
 
     cursor: Cursor
@@ -48,6 +49,7 @@ class WatchEnvelope:
     known: dict[str, Any] | None = None
     available: bool = False
     ended: str | None = None
+    vanished_with: frozenset[int] = frozenset()
 
     @classmethod
     def assessed(cls, stack: Stack, assessment: Assessment, cursor: Cursor) -> Self:
@@ -102,9 +104,27 @@ class WatchEnvelope:
         """This envelope after a read failed: what is known stays, but is no longer vouched for."""
         return replace(self, status=status or self.status, available=False)
 
-    def vanished(self) -> Self:
-        """This envelope after the service stopped listing the stack: nothing live is left of it."""
-        return replace(self, status="failed", known=None, available=False, ended="not_found")
+    def vanished(self, pull_requests: frozenset[int]) -> Self:
+        """This envelope after the service stopped listing the stack: nothing live is left of it.
+
+        Args:
+            pull_requests: those that were seen before.
+        """
+        return replace(
+            self,
+            status="failed",
+            known=None,
+            available=False,
+            ended="not_found",
+            vanished_with=pull_requests | self.pull_requests,
+        )
+
+    @property
+    def pull_requests(self) -> frozenset[int]:
+        """The pull requests this envelope is about."""
+        known = self.known or {}
+        places = (known, known.get("currentCandidate") or {})
+        return self.vanished_with | {number for place in places if (number := place.get("prNumber"))}
 
     @property
     def done(self) -> bool:

@@ -134,6 +134,7 @@ class _Slice:
         self._envelope = WatchEnvelope(self._cursor)
         self._retries = 0
         self._told = -1.0
+        self._pull_requests: frozenset[int] = frozenset()
 
     async def run(self) -> WatchEnvelope:
         once = self._terms.seconds == 0
@@ -183,11 +184,13 @@ class _Slice:
             self._cursor = Cursor(self._stack_id, candidate.head_sha if candidate is not None else None)
             self._enrolled = True
         self._envelope = WatchEnvelope(self._cursor).seen(candidate)
+        self._pull_requests = self._envelope.pull_requests
 
     def _assess(self, stack: Stack, raw: list[Any]) -> None:
         entries: tuple[QueueEntry, ...] = read_entries(raw, self._stack_id)
         assessment = stack_blockers(stack, entries, self._cursor, self._clock.now())
         self._envelope = WatchEnvelope.assessed(stack, assessment, self._cursor)
+        self._pull_requests |= self._envelope.pull_requests
 
     async def _tick(self, status: str | None = None) -> None:
         total = self._terms.seconds
@@ -206,7 +209,7 @@ class _Slice:
             )
         raw = find_stack(stacks, self._stack_id)
         if raw is None:
-            self._envelope = self._envelope.vanished()
+            self._envelope = self._envelope.vanished(self._pull_requests)
             raise StackWatchError(
                 CommandError(f"Mergestorm does not list the stack {self._stack_id}."), self._envelope
             )

@@ -219,9 +219,7 @@ class _Loop:
 
     def remember(self, envelope: WatchEnvelope) -> None:
         self.cursor = envelope.cursor
-        known = envelope.known or {}
-        places = [known, known.get("currentCandidate") or {}]
-        self.pull_requests.update(number for place in places if (number := place.get("prNumber")))
+        self.pull_requests |= envelope.pull_requests
 
     def announce(self, envelope: WatchEnvelope) -> bool:
         """Print an attention, unless it is silenced or was printed; says whether it counts."""
