@@ -11,6 +11,7 @@ every size and time bounded.
     objects       commits, trees and differences as values
     batch         many objects through one process
     repository    reading: revisions, trees, history, differences
+    worktree      whether the work tree differs from HEAD; reads index_file; imported by name
     writing       program-free writing of objects and refs; imported by name only, so that a reader cannot reach it
     threads       the same calls from asynchronous code
 
