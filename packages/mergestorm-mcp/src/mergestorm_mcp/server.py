@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final
 
 from fastmcp import FastMCP
@@ -62,11 +61,8 @@ def create(runtime: Runtime | None = None) -> FastMCP[Any]:
     app = create_server(name="mergestorm", version=__version__, instructions=INSTRUCTIONS)
     found: dict[str, StormTool] = {}
     for name in _MODULES:
-        if find_spec(f"mergestorm_mcp.tools.{name}") is None:
-            continue  # a room that is still being built
         for tool in import_module(f"mergestorm_mcp.tools.{name}").tools(world):
             found[tool.name] = tool
     for name in TOOL_ORDER:
-        if name in found:
-            app.add_tool(found[name])
+        app.add_tool(found[name])
     return app

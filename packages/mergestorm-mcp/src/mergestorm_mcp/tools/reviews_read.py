@@ -29,7 +29,7 @@ from mergestorm_mcp.tools.kit import (
     success,
 )
 
-__all__ = ["JOB_OUTPUT", "tools"]
+__all__ = ["JOB_OUTPUT", "timed_out_envelope", "tools", "waiting"]
 
 JOB_OUTPUT: Final = output(
     schema=STRING,
@@ -189,12 +189,14 @@ async def _job_result(runtime: Runtime, job_id: str, timeout_s: float) -> ToolRe
     return success(plain(job_summary(envelope), 300), envelope)
 
 
-def timed_out_envelope(job_id: str, last_row: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
+def timed_out_envelope(
+    job_id: str, last_row: dict[str, Any] | None, seconds: float, fallback: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """The envelope of a job that was still running when the wait for it ended."""
     from mergestorm_mcp.reviews.envelope import job_envelope
 
     text = f"The wait timed out after {seconds:g}s; the job goes on. Call review_wait with this job_id again."
-    return job_envelope(last_row, job_id=job_id, status="in_progress", error=text)
+    return job_envelope(last_row, job_id=job_id, status="in_progress", error=text, **fallback or {})
 
 
 def waiting(runtime: Runtime, seconds: float) -> Any:
