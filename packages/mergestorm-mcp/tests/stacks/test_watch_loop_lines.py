@@ -362,6 +362,19 @@ async def test_the_most_minutes_are_kept_in_pauses_too(watch: Watch, answer: Any
     assert (watch.marks, outcome.exit_code) == ([f"MS-WATCH TIMEOUT stack={ID} after=0.2m"], 5)
 
 
+async def test_a_minute_without_one_answer_is_a_timeout_and_no_attention(watch: Watch) -> None:
+    outcome = await watch(Story((0.0, None)), max_minutes=1)
+    assert (watch.marks, outcome.exit_code) == ([f"MS-WATCH TIMEOUT stack={ID} after=1m"], 5)
+
+
+async def test_what_was_told_is_remembered_within_bounds(
+    watch: Watch, make: SimpleNamespace, landed: Any
+) -> None:
+    moving = [make.stack(make.layer(draft=True, headSha=f"{number:040x}")) for number in range(300)]
+    await watch(Story(*moving, moving[-1], moving[0], landed), until="landed")
+    assert len(watch.marks) == 300 + 1 + 1  # the first head was forgotten, and is told again
+
+
 # Stopping
 async def test_a_stopped_watch_says_nothing(watch: Watch, quiet: Any) -> None:
     stop, story = anyio.Event(), Story(quiet)
