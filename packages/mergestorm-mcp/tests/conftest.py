@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -369,3 +371,82 @@ def server(
         return app
 
     return over
+
+
+class Checkout:
+    """A real repository, driven by plain git as a user would.
+
+    Attributes:
+        path: top of the work tree.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def git(self, *arguments: str, data: bytes = b"", env: dict[str, str] | None = None) -> str:
+        """Run git here, with a fixed identity and clock and nobody's configuration; its output without the last line
+        end."""
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.path,
+            env={**_GIT_ENVIRONMENT, **(env or {})},
+            input=data,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, (arguments, done.stderr)
+        return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
+
+    def commit(self, contents: dict[str, bytes | None] | None = None, message: str = "change") -> str:
+        """Write (or, for None, delete) files, commit everything, and return the commit's id."""
+        for name, content in (contents or {}).items():
+            target = self.path / name
+            if content is None:
+                target.unlink()
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+
+_GIT_ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "A U Thor",
+    "GIT_AUTHOR_EMAIL": "author@example.invalid",
+    "GIT_AUTHOR_DATE": "1700000000 +0200",
+    "GIT_COMMITTER_NAME": "C O Mitter",
+    "GIT_COMMITTER_EMAIL": "committer@example.invalid",
+    "GIT_COMMITTER_DATE": "1700000001 -0330",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+
+@pytest.fixture
+def make_checkout() -> Callable[..., Checkout]:
+    """`make_checkout(path)` makes an empty repository with branch `main`."""
+
+    def made(path: str | Path, *options: str) -> Checkout:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        checkout = Checkout(Path(path))
+        checkout.git("init", "--quiet", "-b", "main", *options, ".")
+        checkout.git("config", "core.autocrlf", "false")
+        return checkout
+
+    return made
+
+
+@pytest.fixture
+def checkout(make_checkout: Callable[..., Checkout], folders: dict[str, str]) -> Checkout:
+    """The working directory as a clone of kestrel-labs/tidepool: one commit on main, and branch `topic` checked out."""
+    made = make_checkout(folders["work"])
+    made.commit({"tide.txt": b"low\n"}, "first")
+    made.git("remote", "add", "origin", "git@github.com:kestrel-labs/tidepool.git")
+    made.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    made.git("checkout", "--quiet", "-b", "topic")
+    return made
