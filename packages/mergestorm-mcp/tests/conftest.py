@@ -384,8 +384,12 @@ class Checkout:
         self.path = path
 
     def git(self, *arguments: str, data: bytes = b"", env: dict[str, str] | None = None) -> str:
-        """Run git here, with a fixed identity and clock and nobody's configuration; its output without the last line
-        end."""
+        """Run git here, with a fixed identity and clock and nobody's configuration; its output without line ends."""
+        output = self.git_bytes(*arguments, data=data, env=env)
+        return output.decode("utf-8", "surrogateescape").rstrip("\n")
+
+    def git_bytes(self, *arguments: str, data: bytes = b"", env: dict[str, str] | None = None) -> bytes:
+        """As `git`, the output as it comes."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
@@ -396,7 +400,7 @@ class Checkout:
             timeout=60,
         )
         assert done.returncode == 0, (arguments, done.stderr)
-        return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
+        return done.stdout
 
     def commit(self, contents: dict[str, bytes | None] | None = None, message: str = "change") -> str:
         """Write (or, for None, delete) files, commit everything, and return the commit's id."""
