@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ import anyio.lowlevel
 import httpx
 import pytest
 
+from mcpkit.testing import connect_memory
 from mcpkit.testing.background import background
 from mergestorm_mcp.api.client import Api, Connections
 from mergestorm_mcp.config import Environment
@@ -454,3 +456,51 @@ def checkout(make_checkout: Callable[..., Checkout], folders: dict[str, str]) ->
     made.git("update-ref", "refs/remotes/origin/main", "HEAD")
     made.git("checkout", "--quiet", "-b", "topic")
     return made
+
+
+@pytest.fixture
+def play_case(
+    folders: dict[str, str],
+    environment: Environment,
+    clock: ShiftingClock,
+    service: ScriptedService,
+    server: Any,
+) -> Callable[[dict[str, Any]], Awaitable[list[str]]]:
+    """`await play_case(raw)` plays a recorded case in memory and returns what disagrees."""
+
+    async def play(raw: dict[str, Any]) -> list[str]:
+        context = {"api_base": service.base, "api_key": JUDGE.API_KEY, **folders}
+        context["now"] = datetime.fromtimestamp(clock.now(), UTC)
+        if "setup" in raw:
+            JUDGE.prepare(JUDGE.fill(raw["setup"], context), context)
+        for name, text in raw.get("home", {}).items():
+            path = Path(folders["home"], name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(JUDGE.fill(text, context), encoding="utf-8")  # noqa: ASYNC240 - a few bytes, before anything runs
+        variables = {**environment.variables, **JUDGE.fill(raw.get("env", {}), context)}
+        own = Environment(
+            {name: value for name, value in variables.items() if value is not None},
+            folders["home"],
+            folders["work"],
+        )
+        context["now"] = datetime.fromtimestamp(clock.now(), UTC)
+        case = JUDGE.fill(
+            {key: value for key, value in raw.items() if key not in {"setup", "home", "env"}}, context
+        )
+        app = server(own)
+        script = service.play(case.get("exchanges"), case.get("routes"))
+        async with connect_memory(app) as client:
+            await client.initialize("2025-06-18")
+            began = clock.monotonic()
+            message = {"name": case["tool"], "arguments": case["arguments"]}
+            reply = await client.exchange({
+                "jsonrpc": "2.0",
+                "id": 9,
+                "method": "tools/call",
+                "params": message,
+            })
+            took = clock.monotonic() - began
+        faults: list[str] = JUDGE.judge(case, reply, script, took)
+        return faults
+
+    return play

@@ -123,6 +123,7 @@ def _commit_tree(checkout: Any, path: bytes) -> None:
     blob = checkout.git("rev-parse", "HEAD:tide.txt")
     *parents, name = path.split(b"/")
     entry = b"100644 " + name + b"\0" + bytes.fromhex(blob)
+    tree = ""
     for part in (*reversed(parents), None):
         tree = checkout.git("hash-object", "-w", "-t", "tree", "--literally", "--stdin", data=entry)
         if part is not None:

@@ -103,7 +103,7 @@ async def test_a_branch_that_is_not_here_has_no_local_head(
 
 
 async def test_with_everything_named_no_checkout_is_needed(environment: Environment, simulated: Any) -> None:
-    named = {"owner": "kestrel-labs", "repo": "tidepool", "branch": "topic"}
+    named: dict[str, Any] = {"owner": "kestrel-labs", "repo": "tidepool", "branch": "topic"}
     result, _ = await asked(simulated, environment, body("f" * 40), **named)
     assert (result["local_head"], result["in_sync"]) == (None, None)
 
@@ -111,7 +111,7 @@ async def test_with_everything_named_no_checkout_is_needed(environment: Environm
 async def test_another_repository_s_branch_of_the_same_name_is_not_compared(
     checkout: Any, environment: Environment, simulated: Any
 ) -> None:
-    named = {"owner": "kestrel-labs", "repo": "lagoon", "branch": "topic"}
+    named: dict[str, Any] = {"owner": "kestrel-labs", "repo": "lagoon", "branch": "topic"}
     result, _ = await asked(simulated, environment, body("f" * 40), **named)
     assert (result["local_head"], result["in_sync"]) == (None, None)
     result, _ = await asked(simulated, environment, body("f" * 40), cwd=".", **named)

@@ -260,7 +260,7 @@ def test_a_head_that_moves_while_it_is_read_is_published_as_it_was(
     checkout: Any, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tip = checkout.commit({"a": b"1\n"})
-    real, moved = Repository.merge_bases, []
+    real, moved = Repository.merge_bases, list[str]()
 
     def move(repository: Repository, one: str, other: str) -> list[str]:
         if not moved:

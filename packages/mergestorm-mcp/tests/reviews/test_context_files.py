@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mcpkit import files
 from mergestorm_mcp.config import Environment
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.reviews import context
@@ -99,7 +100,7 @@ def test_a_file_exchanged_for_a_link_between_check_and_read_is_refused(
     work: Path, read: Any, folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path(folders["outside"], "a.txt").write_text("outside\n", encoding="utf-8")
-    real = context.locate_below
+    real = files.locate_below
 
     def swap(*arguments: Any, **options: Any) -> Any:
         found = real(*arguments, **options)
