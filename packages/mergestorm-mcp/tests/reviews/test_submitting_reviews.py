@@ -83,10 +83,18 @@ def test_specialists_are_chosen_by_hand(environment: Environment) -> None:
         {"thread": "a\n"},
         {"context": " - "},
         {"context": "  "},
+        {"webhook_url": "http://example.invalid/hook"},
+        {"webhook_url": "https://"},
+        {"webhook_url": "https://[x"},
     ],
 )
 def test_arguments_that_mean_nothing_are_usage(environment: Environment, request_: dict[str, Any]) -> None:
     assert refused(environment, diff=DIFF, **request_) == "usage"
+
+
+def test_a_command_line_s_webhook_is_sent_along(environment: Environment) -> None:
+    address = "https://example.invalid/hook"
+    assert body_of(environment, diff=DIFF, webhook_url=f" {address} ")["webhook_url"] == address
 
 
 def test_where_nothing_changed_context_is_not_read(checkout: Any, environment: Environment) -> None:

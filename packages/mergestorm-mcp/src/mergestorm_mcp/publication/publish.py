@@ -29,6 +29,7 @@ from mergestorm_mcp.publication.refusals import SERVICE_CODES, PublicationRefuse
 from mergestorm_mcp.publication.wire import Answer, Options, publication_body, read_answer
 from mergestorm_mcp.retry import is_transient_status
 from mergestorm_mcp.stacks.obligation import open_watch
+from mergestorm_mcp.steady import steady
 from mergestorm_mcp.text import plain
 
 __all__ = [
@@ -108,10 +109,11 @@ def prepare_publication(
         raise usage("title is blank; leave it out to take the newest commit's.")
     repository = open_checkout(environment, request.cwd, cancel)
     try:
-        owner, repo = named or _origin(repository)
-        line = read_range(repository, request.branch, request.base)
-        changes = read_changes(repository, line)
-        blobs = read_blobs(repository, changes)
+        with steady(repository):
+            owner, repo = named or _origin(repository)
+            line = read_range(repository, request.branch, request.base)
+            changes = read_changes(repository, line)
+            blobs = read_blobs(repository, changes)
         dirty = _dirty(repository, line.branch, environment.variables)
     except GitError as error:
         raise git_refusal(error) from None

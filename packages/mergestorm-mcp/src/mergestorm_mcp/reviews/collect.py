@@ -22,6 +22,7 @@ from mergestorm_mcp.checkout import git_refusal, github_repository, open_checkou
 from mergestorm_mcp.config import Environment, config_directory
 from mergestorm_mcp.errors import CommandError, usage
 from mergestorm_mcp.sandbox import lies_below, sandbox_root
+from mergestorm_mcp.steady import steady
 from mergestorm_mcp.trunk import branch_commit, trunk_of
 
 __all__ = ["MAX_DIFF_BYTES", "MAX_FILES", "MAX_FILE_BYTES", "Changes", "collect_changes", "discover_trunk"]
@@ -87,7 +88,8 @@ def collect_changes(
     """
     repository = open_checkout(environment, cwd, cancel)
     try:
-        return _collect(environment, repository, base, head or "HEAD")
+        with steady(repository):
+            return _collect(environment, repository, base, head or "HEAD")
     except GitError as error:
         raise git_refusal(error) from None
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcpkit.git import CancelCheck
 from mergestorm_mcp.api.client import Api, Reply
@@ -64,6 +65,7 @@ class ReviewRequest:
     context_files: Sequence[str] | None = None
     thread: str | None = None
     idempotency_key: str | None = None
+    webhook_url: str | None = None  # the command line's; no tool offers it
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ def prepare_submission(
         "context": context,
         "context_files": files or None,
         "idempotency_key": request.idempotency_key,
+        "webhook_url": _webhook(request.webhook_url),
     }
     texts = [("diff", changes.diff), ("context", context or "")]
     texts += [(f"file {item['path']}", item["content"]) for item in (*changes.files, *files)]
@@ -177,6 +180,19 @@ def _lanes(request: ReviewRequest) -> tuple[str | None, list[str]]:
     if request.router == "off" and wanted:
         raise usage("router off runs no specialists; leave one of the two out.")
     return request.router or ("manual" if wanted else None), wanted
+
+
+def _webhook(address: str | None) -> str | None:
+    if address is None:
+        return None
+    try:
+        parts = urlsplit(address.strip())
+        fits = parts.scheme == "https" and bool(parts.hostname)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise usage("webhook_url must be an https address.")
+    return address.strip()
 
 
 def _changes(environment: Environment, request: ReviewRequest, cancel: CancelCheck | None) -> Changes:
