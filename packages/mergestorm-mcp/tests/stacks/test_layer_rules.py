@@ -444,6 +444,7 @@ def test_only_the_newest_bounce_speaks(make: SimpleNamespace, blocker: Blocker) 
         ({"total": 2, "success": 2, "pending": 0, "failure": 0}, True),
         ({"total": 2, "success": 1, "pending": 1, "failure": 0}, False),
         ({"total": 0, "success": 0, "pending": 0, "failure": 0}, False),
+        ({"total": 2, "success": 0, "pending": 0, "failure": 0}, False),
         (None, False),
     ],
 )

@@ -228,6 +228,25 @@ def test_a_wait_without_a_candidate_is_about_the_land_pr_or_the_highest_layer(
         assert found.attention.pr_number == number
 
 
+def test_a_wait_about_a_layer_that_has_an_issue_of_its_own_adds_nothing(
+    make: SimpleNamespace, assess: Assess
+) -> None:
+    promoted = make.unit(make.member(11, promoted=True))
+    red = make.layer(11, ciStatus="failure")
+    found = assess(make.stack(red, unit=promoted, **make.wait("stack_dirty", 50, None)))
+    assert found.attention is None
+    assert [issue.blocker for issue in found.issues] == ["CI failed"]
+
+
+def test_a_wait_about_a_closed_land_pr_is_attention_beside_open_layers(
+    make: SimpleNamespace, assess: Assess
+) -> None:
+    unit = make.unit(make.member(11, promoted=True), landPr=make.layer(20, state="closed"))
+    found = assess(make.stack(make.layer(11), unit=unit, **make.wait("stack_dirty", 50, None)))
+    assert found.attention is not None
+    assert found.attention.pr_number == 20
+
+
 def test_a_merged_layer_that_is_named_outright_is_not_taken(make: SimpleNamespace, blocker: Blocker) -> None:
     raw = make.stack(make.layer(11, state="merged"), unit=make.unit(), **make.wait("stack_dirty", 50, 11))
     assert blocker(raw) is None
@@ -320,6 +339,45 @@ def test_a_queue_that_has_not_moved_for_45_minutes_is_stuck(
     assert found.attention.blocker.startswith("Merge queue stuck: ")
     assert found.repair["kind"] == "queue_stalled"
     assert found.queue_wire() is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": "queued", "enqueuedAt": 3},
+        {"state": "running", "claimedAt": 3},
+        {"state": "queued", "enqueuedAt": 9, "aheadInRepo": {"state": "running"}},
+    ],
+)
+def test_the_service_s_note_is_told_beside_the_text(
+    make: SimpleNamespace, assess: Assess, fields: dict[str, Any]
+) -> None:
+    noted = {**fields, "waitReason": " settling "}
+    if "aheadInRepo" in fields:
+        noted["aheadInRepo"] = {**fields["aheadInRepo"], "claimedAt": make.ago(3), "waitReason": " settling "}
+    times = {name: make.ago(value) for name, value in fields.items() if isinstance(value, int)}
+    told = assess(make.stack(make.layer()), [{**make.entry("queued"), **noted, **times}]).queue_wire()
+    assert told is not None
+    assert told["waitReason"] == "settling"
+
+
+def test_a_stack_that_the_queue_does_not_pick_up_is_repaired_otherwise_than_one_it_works_on(
+    make: SimpleNamespace, assess: Assess
+) -> None:
+    ahead = {"stackId": "s2", "state": "running", "claimedAt": make.ago(50)}
+    live = [
+        make.entry("queued", enqueuedAt=make.ago(50)),
+        make.entry("running", claimedAt=make.ago(50)),
+        make.entry("queued", enqueuedAt=make.ago(60), aheadInRepo=ahead),
+    ]
+    steps = []
+    for entry in live:
+        repair = assess(make.stack(make.layer()), [entry]).repair
+        assert repair is not None
+        assert (repair["kind"], repair["since"]) == ("queue_stalled", make.ago(50))
+        steps.append(repair["steps"])
+    assert "do not push" in steps[0]
+    assert steps[0] != steps[1] == steps[2]
 
 
 def test_a_claim_of_unknown_age_is_never_stuck(make: SimpleNamespace, blocker: Blocker) -> None:
