@@ -51,8 +51,7 @@ def install_uv() -> Path | None:
     install = ["-m", "pip", "install", "--quiet", "--upgrade", UV]
     python = str(UV_HOME / ("Scripts" if os.name == "nt" else "bin") / "python")
     attempts = [
-        [[sys.executable, *install, "--target", str(UV_HOME)]],
-        # There is no pip, or it only works in a virtual environment: make it one.
+        [[sys.executable, *install, "--target", str(UV_HOME)]],  # or, without a pip that can do this:
         [[sys.executable, "-m", "venv", "--clear", str(UV_HOME)], [python, *install]],
     ]
     return installed_uv() if any(map(all_succeed, attempts)) else None
@@ -65,10 +64,11 @@ def all_succeed(commands: list[list[str]], env: dict[str, str] | None = None) ->
 
 def chores(extra: list[str]) -> dict[str, list[list[str]]]:
     """What uv is told for each chore, in order."""
-    # One mypy run a member, because they have modules of one name (tests/conftest.py).
+    # One mypy run a member, from its folder: there each conftest.py has a name of its own.
     members = sorted(str(p.parent) for kind in ("shared", "packages") for p in ROOT.glob(kind + "/*/src"))
-    rest = ["dev.py", ".github/release", "tests", *map(str, ROOT.glob("docs/*.py"))]
-    types = [["mypy", *rest], *(["mypy", member] for member in members)]
+    mypy = ["mypy", "--config-file", str(ROOT / "pyproject.toml")]
+    rest = [*mypy, "dev.py", ".github/release", "tests", *map(str, ROOT.glob("docs/*.py"))]
+    types = [rest, *(["--directory", member, *mypy, "."] for member in members)]
     checks = [["ruff", "check"], ["ruff", "format", "--check"], *types]
     run = ["run", "--locked"]
     return {

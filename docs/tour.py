@@ -85,7 +85,8 @@ async def mergeway() -> None:
         began = time.perf_counter()
         log = Path(folder, "stderr.txt")  # a refused call's full text goes there; the answer says enough here
         transport = StdioTransport(script("mergeway-mcp"), ["--root", str(catalogue)], log_file=log)
-        async with Client(transport) as client:
+        # The handshake of 2025 is answered before the framework is loaded; the 2026 era waits for it.
+        async with Client(transport, mode="legacy") as client:
             tools = await client.list_tools()
             took = (time.perf_counter() - began) * 1_000
             OUT.print(f"started, handshake done, {len(tools)} tools listed after {took:.0f} ms:")

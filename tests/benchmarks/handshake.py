@@ -1,91 +1,52 @@
 """How soon a server answers, beside a FastMCP hello world; both are started in turns in one run.
 
-    python tests/benchmarks/handshake.py -- COMMAND...                 start to the `initialize` reply
-    python tests/benchmarks/handshake.py --tool NAME -- COMMAND...     and to the first result of a tool
-    python tests/benchmarks/handshake.py --quits -- COMMAND --version  start to the end of the process
+    uv run python -m tests.benchmarks.handshake -- COMMAND...                 start to the `initialize` reply
+    uv run python -m tests.benchmarks.handshake --tool NAME -- COMMAND...     and to the first result of a tool
+    uv run python -m tests.benchmarks.handshake --quits -- COMMAND --version  start to the end of the process
 
-Prints medians and their ratio, and as JSON with `--json`; ratios are what the project promises, because both sides
-meet the same machine. With `--at-most` the exit code is 1 if the ratio of the handshake (or of the end) is larger.
+With `--at-most` the exit code is 1 if the first ratio is larger.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import NamedTuple
 
-HELLO_WORLD = """
-from fastmcp import FastMCP
+from tests.benchmarks.figures import Figure, Report
+from tests.benchmarks.peers import HELLO, StdioServer, Tool, environment, hello_world
 
-mcp = FastMCP("hello")
-
-@mcp.tool
-def hello(name: str) -> str:
-    return f"Hello, {name}!"
-
-mcp.run(show_banner=False)
-"""
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "benchmark", "version": "1"},
-    },
-}
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+__all__ = ["Times", "compare", "time_end", "time_session"]
 
 
 class Times(NamedTuple):
-    """Seconds from the start of the process to the handshake's reply (or to its end) and to a tool's result."""
+    """Milliseconds from the start of the process to the handshake's reply (or to its end) and to a tool's result."""
 
     handshake: float
-    tool: float | None = None
+    tool: float = 0.0
 
 
-class Tool(NamedTuple):
-    """The call to time after the handshake."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-def time_session(command: list[str], tool: Tool | None) -> Times:
+def time_session(command: Sequence[str], tool: Tool | None = None) -> Times:
     """Start a server, shake hands, call a tool if one is given, and let it end.
 
     Raises:
         RuntimeError: the server refused or ended early.
     """
     started = time.perf_counter()
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        _send(process.stdin, INITIALIZE)
-        _result(process.stdout, 1)
+    with StdioServer(command) as server:
         handshake = time.perf_counter() - started
-        called = None
         if tool is not None:
-            params = {"name": tool.name, "arguments": tool.arguments}
-            call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
-            _send(process.stdin, INITIALIZED, call)
-            _result(process.stdout, 2)
-            called = time.perf_counter() - started
-        process.stdin.close()
-    return Times(handshake, called)
+            server.call(tool)
+        called = time.perf_counter() - started
+    return Times(handshake * 1000, called * 1000)
 
 
-def time_end(command: list[str]) -> Times:
+def time_end(command: Sequence[str]) -> Times:
     """Run a command that ends by itself, `--version` for instance.
 
     Raises:
@@ -93,60 +54,47 @@ def time_end(command: list[str]) -> Times:
     """
     started = time.perf_counter()
     subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        check=True,
     )
-    return Times(time.perf_counter() - started)
+    return Times((time.perf_counter() - started) * 1000)
 
 
 def compare(
-    command: list[str], *, rounds: int, tool: Tool | None = None, quits: bool = False
-) -> dict[str, Any]:
-    """Time a command and the hello world in turns.
+    commands: Sequence[Sequence[str]], *, rounds: int, tool: Tool | None = None, quit_from: int | None = None
+) -> tuple[list[list[Times]], list[Times]]:
+    """Time commands and the hello world in turns.
+
+    Args:
+        commands: What to start.
+        rounds: How often each.
+        tool: Called after the handshake; the hello world's own tool is called beside it.
+        quit_from: Commands from this position on end by themselves.
 
     Returns:
-        `{"handshake" or "end" or "tool": {"ours_ms", "hello_world_ms", "ratio"}}`, of medians.
+        The times of each command, and those of the hello world in the same rounds.
     """
-    ours: list[Times] = []
+    ours: list[list[Times]] = [[] for _ in commands]
     theirs: list[Times] = []
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "hello_world.py"
-        script.write_text(HELLO_WORLD, encoding="utf-8")
-        hello = [sys.executable, str(script)]
-        hello_tool = Tool("hello", {"name": "x"}) if tool is not None else None
-        for _ in range(rounds + 1):
-            ours.append(time_end(command) if quits else time_session(command, tool))
-            theirs.append(time_session(hello, hello_tool))
-    del ours[0], theirs[0]  # the first round fills the caches
-    report = {
-        "end" if quits else "handshake": _row([t.handshake for t in ours], [t.handshake for t in theirs])
-    }
-    if tool is not None:
-        report["tool"] = _row([t.tool or 0.0 for t in ours], [t.tool or 0.0 for t in theirs])
-    return report
-
-
-def _row(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    left, right = statistics.median(ours), statistics.median(theirs)
-    return {
-        "ours_ms": round(left * 1000, 1),
-        "hello_world_ms": round(right * 1000, 1),
-        "ratio": round(left / right, 4),
-    }
-
-
-def _send(stream: IO[bytes], *messages: dict[str, Any]) -> None:
-    stream.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
-    stream.flush()
-
-
-def _result(stream: IO[bytes], wanted: int) -> None:
-    for line in stream:
-        message = json.loads(line)
-        if message.get("id") == wanted:
-            if "result" not in message or message["result"].get("isError"):
-                raise RuntimeError(f"the server refused: {line.decode()}")
-            return
-    raise RuntimeError("the server ended before it answered")
+        hello = hello_world(Path(folder))
+        for number in range(rounds + 1):
+            times = [
+                time_end(command)
+                if quit_from is not None and position >= quit_from
+                else time_session(command, tool)
+                for position, command in enumerate(commands)
+            ]
+            peer = time_session(hello, HELLO if tool is not None else None)
+            if number:  # the first round fills the caches
+                theirs.append(peer)
+                for known, new in zip(ours, times, strict=True):
+                    known.append(new)
+    return ours, theirs
 
 
 def main() -> int:
@@ -161,16 +109,34 @@ def main() -> int:
     parser.add_argument("command", nargs="+", help="the server to time, after --")
     options = parser.parse_args()
     tool = Tool(options.tool, options.arguments) if options.tool else None
-    report = compare(options.command, rounds=options.rounds, tool=tool, quits=options.quits)
-    if options.json:
-        print(json.dumps(report))
-    else:
-        for name, row in report.items():
-            print(
-                f"{name:10} {row['ours_ms']:9.1f} ms   hello world {row['hello_world_ms']:9.1f} ms   ratio {row['ratio']:.4f}"
+    [ours], theirs = compare(
+        [options.command], rounds=options.rounds, tool=tool, quit_from=0 if options.quits else None
+    )
+    name = "start to end" if options.quits else "start to the initialize reply"
+    peer = "FastMCP hello world"
+    figures = [
+        Figure(
+            name,
+            f"{peer}: its initialize reply",
+            [times.handshake for times in ours],
+            [times.handshake for times in theirs],
+            "ms",
+            at_most=options.at_most,
+        )
+    ]
+    if tool is not None:
+        figures.append(
+            Figure(
+                "start to the first tool result",
+                f"{peer}: its first",
+                [times.tool for times in ours],
+                [times.tool for times in theirs],
+                "ms",
             )
-    first: float = next(iter(report.values()))["ratio"]
-    return 1 if options.at_most is not None and first > options.at_most else 0
+        )
+    report = Report(figures, [])
+    print(json.dumps(report.as_json()) if options.json else report.as_markdown())
+    return 1 if report.missed else 0
 
 
 if __name__ == "__main__":

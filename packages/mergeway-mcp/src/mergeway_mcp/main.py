@@ -58,6 +58,11 @@ COMMAND_LINE: Final = CommandLine(
         Flag("entity", "Expose only this entity.", "name", repeatable=True),
         Flag("confine", "Refuse includes and links that leave the root."),
     ],
+    examples=[
+        "mergeway-mcp --root /path/to/repository",
+        "mergeway-mcp --root . --entity Service --entity Team --confine",
+        "mergeway-mcp --root . --transport http --http-listen 127.0.0.1:8080 --http-base-path /mcp",
+    ],
 )
 
 
@@ -109,7 +114,13 @@ def _serve(parsed: Parsed) -> int:
 
 def _root(text: str) -> str:
     # An empty root means the working directory, as it does for the recorded reference server.
-    root = os.path.abspath(text) if text else os.getcwd()
+    try:
+        root = os.path.abspath(text or ".")
+    except OSError:  # the working directory was removed
+        raise UsageError(
+            "the working directory is gone; give --root an absolute path to the folder with mergeway.yaml",
+            kind="bad_root",
+        ) from None
     if not os.path.exists(root):
         raise UsageError(
             "the root does not exist; give --root the folder with mergeway.yaml", kind="bad_root"

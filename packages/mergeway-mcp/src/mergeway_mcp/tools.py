@@ -8,22 +8,22 @@ about records lives in `mergeway_mcp.repository`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastmcp import FastMCP
+from fastmcp.tools import ToolResult
 from pydantic import Field
 
 from mcpkit.annotations import CLOSED_READ
 from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, RequestFailure
 from mcpkit.inputs import JsonInteger, NullAccepted
+from mcpkit.results import same_json
 from mcpkit.server import add_tool, create_server, in_thread
 from mergeway_mcp import __version__
 from mergeway_mcp.paging import MAX_LIMIT, Page
 from mergeway_mcp.repository import EngineError, Repository, RepositoryError, Snapshot
 
 __all__ = ["INSTRUCTIONS", "create"]
-
-T = TypeVar("T")
 
 INSTRUCTIONS = (
     "Read-only access to a repository of schema-checked records. Start with entity_list, read an entity's fields with "
@@ -38,7 +38,11 @@ _LIMIT = Field(
     description=f"Most entries to return, 1 to {MAX_LIMIT}; more is taken as {MAX_LIMIT}. Left out: everything.",
 )
 _CURSOR = Field(description="nextCursor of the page before, with the other arguments unchanged.")
-_FIELDS = Field(description="Names of the fields to return; unknown ones are ignored. Left out: all fields.")
+# fail_fast here and below: one fault is told, so a list of a million wrong entries is not looked through.
+_FIELDS = Field(
+    description="Names of the fields to return; unknown ones are ignored. Left out: all fields.",
+    fail_fast=True,
+)
 
 Limit = Annotated[JsonInteger, _LIMIT]
 Cursor = Annotated[str, _CURSOR]
@@ -145,27 +149,27 @@ def create(repository: Repository) -> FastMCP[Any]:
     """
     app = create_server(name="mergeway-mcp", version=__version__, instructions=INSTRUCTIONS)
 
-    async def ask(question: Callable[[Snapshot], T]) -> T:
-        """Answer from one fresh snapshot, in a worker thread, with engine errors in wire form."""
+    async def ask(question: Callable[[Snapshot], dict[str, Any]]) -> ToolResult:
+        """Answer from one fresh snapshot, in a worker thread, the reply's text too; engine errors in wire form."""
 
-        def work(checkpoint: Callable[[], None]) -> T:
-            return question(repository.snapshot(checkpoint))
+        def work(checkpoint: Callable[[], None]) -> ToolResult:
+            return same_json(question(repository.snapshot(checkpoint)))
 
         try:
             return await in_thread(work)
         except EngineError as error:
             raise _wire_error(error) from None
 
-    async def entity_list() -> dict[str, Any]:
+    async def entity_list() -> ToolResult:
         return await ask(lambda snapshot: {"entities": snapshot.entity_names()})
 
-    async def entity_show(entity: Annotated[str, _ENTITY]) -> dict[str, Any]:
+    async def entity_show(entity: Annotated[str, _ENTITY]) -> ToolResult:
         _require("entity", entity)
         return await ask(lambda snapshot: {"entity": entity, "schema": snapshot.entity_schema(entity)})
 
     async def object_list(
         entity: Annotated[str, _ENTITY], limit: Limit | None = None, cursor: Cursor | None = None
-    ) -> dict[str, Any]:
+    ) -> ToolResult:
         _require("entity", entity)
         page = Page("object_list", {"entity": entity}, limit, cursor)
 
@@ -183,7 +187,7 @@ def create(repository: Repository) -> FastMCP[Any]:
         entity: Annotated[str, _ENTITY],
         id: Annotated[str, Field(description="The object's id, as object_list gives it.")],  # noqa: A002 - the wire name
         fields: Fields | None = None,
-    ) -> dict[str, Any]:
+    ) -> ToolResult:
         _require("entity", entity)
         _require("id", id)
         return await ask(lambda snapshot: {"object": snapshot.get(entity, id, fields=fields)})
@@ -192,12 +196,12 @@ def create(repository: Repository) -> FastMCP[Any]:
         entities: Annotated[
             list[str] | None,
             NullAccepted,
-            Field(description="Entities to export. Left out or empty: all of them."),
+            Field(description="Entities to export. Left out or empty: all of them.", fail_fast=True),
         ] = None,
         fields: Fields | None = None,
         limit: Limit | None = None,
         cursor: Cursor | None = None,
-    ) -> dict[str, Any]:
+    ) -> ToolResult:
         page = Page("repository_export", {"entities": entities or [], "fields": fields}, limit, cursor)
 
         def answer(snapshot: Snapshot) -> dict[str, Any]:
@@ -214,7 +218,7 @@ def create(repository: Repository) -> FastMCP[Any]:
         entity: Annotated[str, Field(description="Only this entity's files. Left out: all entities.")] = "",
         limit: Limit | None = None,
         cursor: Cursor | None = None,
-    ) -> dict[str, Any]:
+    ) -> ToolResult:
         page = Page("files_list", {"entity": entity}, limit, cursor)
 
         def answer(snapshot: Snapshot) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def test_an_absolute_pattern_that_names_the_folder_takes_it_literally_too() -> N
 
 @pytest.mark.skipif(os.name == "nt", reason="absolute POSIX paths")
 def test_other_absolute_patterns_are_used_as_they_are() -> None:
-    pattern = parse_pattern("/root", "/srv//data/./*.yaml")
+    pattern = parse_pattern("/roots", "/srv//data/./*.yaml")
     assert (pattern.base, [segment.text for segment in pattern.segments]) == ("/srv/data", ["*.yaml"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from pathlib import Path
@@ -122,3 +123,45 @@ def test_an_unreadable_file_is_a_repository_error_that_names_it(tmp_path: Path) 
     with pytest.raises(RepositoryError) as caught:
         Repository(str(tmp_path)).load_config()
     assert caught.value.file == str(tmp_path / "mergeway.yaml")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.EMFILE, errno.EISDIR, errno.ELOOP])
+def test_trouble_of_the_system_becomes_a_reason_without_path(tmp_path: Path, number: int) -> None:
+    def failing(path: str) -> os.stat_result:
+        raise OSError(number, "trouble", path)
+
+    with pytest.raises(ReadFault) as caught:
+        read_regular_file(str(tmp_path / "secret-name"), system=SYSTEM._replace(stat=failing))
+    assert not caught.value.missing
+    assert "secret-name" not in caught.value.reason
+
+
+def test_trouble_in_the_middle_of_reading_becomes_a_reason_and_closes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x")
+    opened: list[int] = []
+
+    def failing(descriptor: int) -> os.stat_result:
+        opened.append(descriptor)
+        raise OSError(errno.EIO, "trouble")
+
+    with pytest.raises(ReadFault):
+        read_regular_file(str(path), system=SYSTEM._replace(fstat=failing))
+    with pytest.raises(OSError) as closed:
+        os.fstat(opened[0])
+    assert closed.value.errno == errno.EBADF
+
+
+def test_a_file_that_reports_no_size_is_read_to_its_end_but_not_beyond_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 5_000)
+
+    def sizeless(descriptor: int) -> os.stat_result:
+        status = list(os.fstat(descriptor))
+        status[6] = 0
+        return os.stat_result(status, {"st_mtime_ns": 1, "st_ctime_ns": 1, "st_atime_ns": 1})
+
+    system = SYSTEM._replace(fstat=sizeless)
+    assert len(read_regular_file(str(path), system=system).data) == 5_000
+    with pytest.raises(ReadFault):
+        read_regular_file(str(path), system=system, limit=4_999)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -252,6 +253,76 @@ def test_two_entities_that_read_one_file_see_one_state_of_it(write_repository: W
     for _ in range(5):
         snapshot = repository.snapshot()
         assert snapshot.objects("A")[0]["id"] == snapshot.objects("B")[0]["id"]
+
+
+def test_a_file_that_never_holds_still_between_two_readings_is_an_error_that_says_so(
+    write_repository: Write,
+) -> None:
+    root = write_repository({"mergeway.yaml": CONFIG, "d/a.yaml": "id: a\nv: 0\n"})
+    stage = Stage(root)
+    stage.disk.now += 3 * RACY_NS
+    stage.repository.snapshot()
+    stage.write("mergeway.yaml", CONFIG.replace("identifier: id", "identifier: v"))
+    reads = itertools.count()
+
+    def stat_of_what_is_no_more(descriptor: int) -> os.stat_result:
+        # Whatever was asked for by path a moment ago, the open file is of another state by now.
+        status = stage.disk._coarse(os.fstat(descriptor))
+        moved = list(status)
+        if status.st_size == (root / "d/a.yaml").stat().st_size:
+            return os.stat_result(
+                moved,
+                {"st_mtime_ns": 1 + next(reads) // 2, "st_ctime_ns": 1, "st_atime_ns": 1},
+            )
+        return status
+
+    stage.repository._disk.system = stage.disk.system._replace(fstat=stat_of_what_is_no_more)
+    with pytest.raises(RepositoryError) as caught:
+        stage.repository.snapshot()
+    assert caught.value.file is None
+    stage.repository._disk.system = stage.disk.system
+    assert stage.repository.snapshot().objects("K")[0]["id"] == "0"
+
+
+def test_a_record_file_that_vanishes_between_two_readings_is_looked_for_again(
+    write_repository: Write,
+) -> None:
+    root = write_repository({"mergeway.yaml": CONFIG, "d/a.yaml": "id: a\n", "d/b.yaml": "id: b\n"})
+    stage = Stage(root)
+    stage.disk.now += 3 * RACY_NS
+    stage.repository.snapshot()
+    stage.write("mergeway.yaml", CONFIG.replace("fields: {id: string}", "fields: {id: enum}"))
+    stage.write("mergeway.yaml", CONFIG.replace("fields: {id: string}", "fields: {id: integer}"))
+
+    def stat_then_remove(path: str) -> os.stat_result:
+        status = stage.disk._stat(path)
+        if path.endswith("b.yaml"):
+            os.unlink(path)
+        return status
+
+    (root / "d/a.yaml").write_text("id: 1\n", encoding="utf-8")
+    stage.repository._disk.system = stage.disk.system._replace(stat=stat_then_remove)
+    assert [entry["id"] for entry in stage.repository.snapshot().objects("K")] == ["1"]
+
+
+@pytest.mark.skipif(
+    os.name == "nt" or getattr(os, "geteuid", lambda: 0)() == 0, reason="root lists everything"
+)
+def test_a_folder_that_may_not_be_listed_holds_no_matches(stage: Stage) -> None:
+    (stage.root / "d").chmod(0)
+    try:
+        assert stage.repository.snapshot().objects("K") == []
+    finally:
+        (stage.root / "d").chmod(0o755)
+
+
+def test_folders_that_cannot_be_listed_hold_no_matches(write_repository: Write) -> None:
+    root = write_repository({"mergeway.yaml": CONFIG, "d/a.yaml": "id: a\n"})
+
+    def refused(path: str) -> Sequence[str]:
+        raise PermissionError(13, "no")
+
+    assert Repository(str(root), system=FileSystem(listdir=refused)).snapshot().objects("K") == []
 
 
 def test_the_state_token_follows_the_files_and_nothing_else(stage: Stage) -> None:

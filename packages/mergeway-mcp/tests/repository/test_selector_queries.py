@@ -90,6 +90,20 @@ def test_booleans_are_no_numbers_and_integers_equal_floats() -> None:
     assert compile_selector("$[?@ < 1]").find(document) == [0]
 
 
+def test_lists_and_maps_are_equal_by_value_whatever_the_order_of_keys() -> None:
+    same = [[1, {"a": [True], "b": "x"}], [1.0, {"b": "x", "a": [True]}]]
+    other = [
+        [1],
+        [1, 2],
+        [1, {"a": [True]}],
+        [1, {"a": [1], "b": "x"}],
+        [1, {"a": [True], "c": "x"}],
+        {"1": 1},
+    ]
+    document = {"wanted": same[0], "rows": [*same, *other]}
+    assert compile_selector("$.rows[?@ == $.wanted]").find(document) == same
+
+
 def test_points_in_time_are_equal_to_themselves_only() -> None:
     moment = Timestamp("2024-02-29T00:00:00Z")
     document = [{"at": moment}, {"at": "2024-02-29T00:00:00Z"}]

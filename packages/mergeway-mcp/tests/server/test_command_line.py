@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mergeway_mcp import __version__
+from mergeway_mcp.main import COMMAND_LINE
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 RECORDED = json.loads((VECTORS / "cli.json").read_text(encoding="utf-8"))
@@ -109,3 +110,12 @@ def test_confine_refuses_an_include_outside_the_root_at_the_start(tmp_path: Path
     )
     assert run("--root", str(root)).returncode == 0
     assert run("--root", str(root), "--confine").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "example", [line.strip() for line in COMMAND_LINE.usage().split("Examples:")[1].splitlines()[1:]]
+)
+def test_an_example_of_the_help_text_is_a_command_line_that_parses(example: str) -> None:
+    program, *arguments = example.split()
+    assert program == COMMAND_LINE.program
+    assert COMMAND_LINE.parse(arguments).rest == []

@@ -26,8 +26,6 @@ def test_validation_finds_what_was_recorded(vector_case: Any, materialise: Calla
     except RepositoryError:
         assert vector_case.validate == {"exit_code": 1}
         return
-    found = Counter(
-        (finding.phase, finding.type, finding.id, finding.file) for finding in report.findings
-    )
+    found = Counter((finding.phase, finding.type, finding.id, finding.file) for finding in report.findings)
     assert found == recorded
     assert bool(found) == (vector_case.validate["exit_code"] == 1)

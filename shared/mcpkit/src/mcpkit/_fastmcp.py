@@ -61,10 +61,12 @@ async def _code_errors(ctx: ServerRequestContext[Any], call_next: CallNext) -> H
     except ValidationError:
         raise _coded(INVALID_PARAMS) from None
     except MCPError as error:
-        data = error.error.data
-        if isinstance(data, dict) or error.error.code not in _KINDS:
+        code, data = error.error.code, error.error.data
+        if isinstance(data, dict) or code not in _KINDS:
             raise
-        raise _coded(error.error.code) from None
+        if code in (METHOD_NOT_FOUND, INVALID_PARAMS):
+            raise _coded(code) from None  # the SDK's own texts say less
+        raise MCPError(code=code, message=error.error.message, data={"kind": _KINDS[code][0]}) from None
     except Exception as error:  # noqa: BLE001 - the boundary: logged and masked
         _LOG.error("unexpected error in a request handler", exc_info=error)
         raise _coded(INTERNAL_ERROR) from None

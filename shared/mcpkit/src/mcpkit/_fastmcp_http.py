@@ -1,7 +1,7 @@
 """The HTTP half of `mcpkit._fastmcp`: how one request reaches the low-level server without FastMCP's HTTP application.
 
 Apart from the other half so that a stdio server never imports Starlette. Written against FastMCP 4.2 and mcp 2.3:
-`FastMCP._mcp_server`, `FastMCP._lifespan_result` through the low-level server's `lifespan`, and of the SDK
+`FastMCP._mcp_server` and its `lifespan`, and of the SDK
 `mcp.server.runner.serve_one`, `Connection.from_envelope`, `_SingleExchangeDispatchContext` and
 `handle_modern_request`.
 """

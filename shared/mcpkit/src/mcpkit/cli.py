@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, NoReturn
 
 __all__ = [
     "EXIT_FAILURE",
+    "EXIT_INTERRUPTED",
     "EXIT_OK",
     "EXIT_USAGE",
     "CommandFailure",
@@ -38,6 +39,9 @@ EXIT_FAILURE: Final = 1
 
 EXIT_USAGE: Final = 2
 """The command line or what it names is wrong; nothing was served."""
+
+EXIT_INTERRUPTED: Final = 130
+"""Interrupted before it served, while it still checked what it was given: 128 and the number of SIGINT, as shells say it."""
 
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
@@ -141,15 +145,23 @@ class CommandLine:
         summary: first line of the usage text.
         flags: in the order of the usage text.
         arguments: how arguments after the flags are shown in the usage text, if there are any.
+        examples: whole command lines worth copying.
     """
 
     def __init__(
-        self, program: str, version: str, summary: str, flags: Sequence[Flag], arguments: str = ""
+        self,
+        program: str,
+        version: str,
+        summary: str,
+        flags: Sequence[Flag],
+        arguments: str = "",
+        examples: Sequence[str] = (),
     ) -> None:
         self.program = program
         self.version = version
         self._summary = summary
         self._arguments = arguments
+        self._examples = tuple(examples)
         self._flags = {flag.name: flag for flag in flags}
 
     def usage(self) -> str:
@@ -160,6 +172,8 @@ class CommandLine:
         head = f"Usage: {self.program} [flags] {self._arguments}".rstrip()
         lines = [self._summary, "", head, "", "Flags:"]
         lines += [f"  {left:<{width}}  {right}" for left, right in rows]
+        if self._examples:
+            lines += ["", "Examples:", *(f"  {example}" for example in self._examples)]
         return "\n".join(lines) + "\n"
 
     def parse(self, arguments: Sequence[str]) -> Parsed:
@@ -233,7 +247,8 @@ def run(line: CommandLine, action: Callable[[Parsed], int], arguments: Sequence[
         arguments: `sys.argv[1:]` unless given.
 
     Returns:
-        What `action` returned, 0 after help or version, 1 after `CommandFailure`, 2 after `UsageError`.
+        What `action` returned, 0 after help or version, 1 after `CommandFailure`, 2 after `UsageError`, 130 after an
+        interrupt that `action` did not take.
     """
     try:
         parsed = line.parse(sys.argv[1:] if arguments is None else arguments)
@@ -254,6 +269,8 @@ def run(line: CommandLine, action: Callable[[Parsed], int], arguments: Sequence[
     except CommandFailure as error:
         complain(line.program, error.message)
         return EXIT_FAILURE
+    except KeyboardInterrupt:  # nobody needs a traceback to see what they did themselves
+        return EXIT_INTERRUPTED
 
 
 def complain(program: str, message: str) -> None:

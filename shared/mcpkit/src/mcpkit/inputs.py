@@ -12,6 +12,7 @@ Messages name the field and the reason and never repeat the value.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, get_type_hints
 
@@ -23,6 +24,9 @@ from mcpkit.errors import InvalidArguments
 __all__ = ["ArgumentModel", "JsonInteger", "NullAccepted", "first_fault", "plain_schema"]
 
 _MAX_NAME = 64
+
+_MAX_UNKNOWN: Final = 100
+"""How many unknown arguments are looked at: one is told, and pydantic makes an error of each."""
 
 
 class _NullAccepted:
@@ -59,6 +63,16 @@ _REASONS: Final[Mapping[str, str]] = {
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
     "string_unicode": "must be valid Unicode text",
+}
+
+
+# Pydantic leaves its own names for bounds behind a validator function, which `JsonInteger` is.
+_BOUNDS: Final[Mapping[str, str]] = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
 }
 
 
@@ -104,7 +118,9 @@ class ArgumentModel:
             InvalidArguments: the first argument that does not fit, by field and reason.
         """
         given = {
-            name: value for name, value in arguments.items() if not (value is None and name in self._nullable)
+            name: value
+            for name, value in self._few(arguments).items()
+            if not (value is None and name in self._nullable)
         }
         for name in self._refuse_null:
             if name in given and given[name] is None:
@@ -114,6 +130,14 @@ class ArgumentModel:
         except ValidationError as error:
             raise first_fault(error) from None
         return {name: getattr(checked, name) for name in type(checked).model_fields if name in given}
+
+    def _few(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments without most of the unknown ones, should a client send very many."""
+        known = self._model.model_fields
+        if len(arguments) <= len(known) + _MAX_UNKNOWN:
+            return arguments
+        unknown = itertools.islice((name for name in arguments if name not in known), _MAX_UNKNOWN)
+        return {name: arguments[name] for name in (*(name for name in known if name in arguments), *unknown)}
 
     def _expectation(self, name: str) -> str:
         kind = self.schema["properties"][name].get("type", "")
@@ -182,5 +206,5 @@ def _plain(node: Any, definitions: Mapping[str, Any], trail: tuple[str, ...]) ->
         elif key == "title" or (key == "default" and value is None):
             continue
         else:
-            result[key] = _plain(value, definitions, trail)
+            result[_BOUNDS.get(key, key)] = _plain(value, definitions, trail)
     return result

@@ -10,12 +10,26 @@ import json
 from typing import Any, Final
 
 from fastmcp.tools import ToolResult
-from mcp_types import TextContent
+from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
-from mcpkit.errors import ToolFailure
+from mcpkit.errors import RequestFailure, ToolFailure
+from mcpkit.messages import encode_in_slices
 
-__all__ = ["PreparedResult", "compact_json", "failure", "same_json", "summary_and_json", "with_error"]
+__all__ = [
+    "MAX_CHARACTERS",
+    "PreparedResult",
+    "compact_json",
+    "failure",
+    "same_json",
+    "summary_and_json",
+    "with_error",
+]
+
+MAX_CHARACTERS: Final = 256 * 1024 * 1024
+"""Longest text of a result."""
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 _ERROR_SCHEMA: Final = {
     "type": "object",
@@ -34,14 +48,26 @@ def compact_json(value: Any) -> str:
     Raises:
         ValueError: the value holds NaN or an infinity, which JSON has no form for.
         TypeError: the value holds something that is not a JSON value.
+        RequestFailure: the text is longer than `MAX_CHARACTERS`: kind `result_too_large`.
     """
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    pieces: list[str] = []
+    room = MAX_CHARACTERS
+    for piece in encode_in_slices(_ENCODER, value):
+        room -= len(piece)
+        if room < 0:
+            raise RequestFailure(
+                "the answer is too long to send; ask for less at once, for instance with limit or fields",
+                kind="result_too_large",
+            )
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 class PreparedResult(ToolResult):
     """A result whose structured content is JSON-ready, so that FastMCP need not convert it again.
 
-    `ToolResult` serialises structured content and parses it back; for a large result that costs more than the call.
+    `ToolResult` serialises structured content and parses it back, and the SDK copies it deeply, twice; for a large result
+    that costs more than the call. One of the SDK's copies remains: it shapes results for the negotiated version.
     """
 
     def __init__(self, text: str, structured: dict[str, Any], *, is_error: bool = False) -> None:
@@ -51,6 +77,29 @@ class PreparedResult(ToolResult):
             structured_content=structured,
             is_error=is_error,
         )
+
+    def to_mcp_result(self) -> CallToolResult:
+        """The result in the SDK's terms."""
+        return _PreparedWireResult(
+            content=self.content,
+            structured_content=self.structured_content,
+            is_error=self.is_error,
+            _meta=self.meta,
+        )
+
+
+class _PreparedWireResult(CallToolResult):
+    """A result whose dump shares the structured content instead of copying it; the SDK copies the dump again."""
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """The wire form; see `pydantic.BaseModel.model_dump`."""
+        if self.structured_content is None or options.get("mode") != "json" or not options.get("by_alias"):
+            return super().model_dump(**options)
+        if options.keys() & {"include", "exclude", "round_trip", "serialize_as_any"}:
+            return super().model_dump(**options)
+        dumped = super().model_dump(exclude={"structured_content"}, **options)
+        dumped["structuredContent"] = self.structured_content
+        return dumped
 
 
 def same_json(structured: dict[str, Any]) -> PreparedResult:

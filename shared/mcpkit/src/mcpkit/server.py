@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import anyio.from_thread
 import anyio.to_thread
@@ -29,6 +29,7 @@ from mcp import MCPError
 from mcp_types import ToolAnnotations
 from pydantic import PrivateAttr
 from pydantic import ValidationError as PydanticValidationError
+from pydantic_core import PydanticSerializationError
 
 from mcpkit import _fastmcp
 from mcpkit.errors import (
@@ -45,6 +46,8 @@ from mcpkit.results import failure, same_json, with_error
 __all__ = ["ErrorTranslation", "KitTool", "add_tool", "create_server", "harden", "in_thread"]
 
 _LOG = logging.getLogger("mcpkit.server")
+
+_ONE_PAGE: Final = 1000
 
 T = TypeVar("T")
 
@@ -149,6 +152,12 @@ def _translate(error: Exception) -> ToolResult:
     if isinstance(error, FastMCPError):
         # A ToolError raised on purpose by a server written for plain FastMCP: its text is meant for the model.
         return failure(ToolFailure(str(error), kind="tool_error"))
+    if isinstance(error, PydanticSerializationError):
+        raise _request_error(
+            RequestFailure(
+                "the result holds a value that JSON cannot carry", kind="unserialisable", code=INTERNAL_ERROR
+            )
+        ) from None
     _LOG.error("unexpected error in a tool", exc_info=error)
     raise _request_error(
         RequestFailure(
@@ -163,17 +172,16 @@ def _request_error(error: KitError) -> MCPError:
 
 
 class _NotAgain(logging.Filter):
-    """Drops FastMCP's own record of an exception that `ErrorTranslation` maps or logs."""
+    """Drops FastMCP's own record of a failed call: `ErrorTranslation` maps it, and logs what is unexpected."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-        return not (error is not None and record.getMessage().startswith("Error calling tool"))
+        return not record.getMessage().startswith("Error calling tool")
 
 
-def _quiet_logging() -> None:
+def _quiet_logging(program: str) -> None:
     """Plain one-line errors on stderr and nothing else: a healthy server's stderr is silent."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    handler.setFormatter(logging.Formatter(f"{program.replace('%', '%%')}: %(message)s"))
     handler.addFilter(_NotAgain())
     for name in ("fastmcp", "mcp", "mcpkit", "uvicorn"):
         logger = logging.getLogger(name)
@@ -191,7 +199,7 @@ def harden(app: FastMCP[Any]) -> FastMCP[Any]:
         app.add_middleware(ErrorTranslation())
     _fastmcp.mask_unexpected_errors(app)
     _fastmcp.coded_request_errors(app)
-    _quiet_logging()
+    _quiet_logging(app.name)
     return app
 
 
@@ -207,6 +215,7 @@ def create_server(*, name: str, version: str, instructions: str) -> FastMCP[Any]
         mask_error_details=True,
         strict_input_validation=False,  # KitTool checks; FastMCP's strict mode refuses 1.0 as an integer
         on_duplicate="error",
+        list_page_size=_ONE_PAGE,  # without a page size FastMCP takes any cursor; with one, a made-up cursor is -32602
     )
     _fastmcp.only_tools(app)
     return harden(app)

@@ -5,6 +5,10 @@ in which a reviewer sees how a change alters the surface that every client reads
 server (`generate`), never written by hand, and each server has a test that compares the two for every protocol
 revision of the handshake eras (`drift`).
 
+    python -P -m mcpkit.surface weather.server:mcp weather/surface.json
+
+writes the snapshot of a server that is named by module and attribute.
+
 File format: JSON, `{"format": 1, "initialize": {VERSION: result}, "tools/list": {VERSION: result}}`; a result equal to
 another version's is that version's name. Reading needs the standard library only.
 """
@@ -143,3 +147,44 @@ def token_estimate(surface: Surface, version: str = LATEST_HANDSHAKE_VERSION) ->
     """Roughly what the tool list costs an agent's context, in tokens (four bytes of compact JSON each)."""
     text = json.dumps(surface.tools_list(version), ensure_ascii=False, separators=(",", ":"))
     return (len(text.encode("utf-8")) + 3) // 4
+
+
+def main(arguments: list[str]) -> int:
+    """`MODULE:ATTRIBUTE FILE`: write the snapshot of a hardened FastMCP server; returns the exit code."""
+    import sys
+
+    module, _, attribute = arguments[0].partition(":") if len(arguments) == 2 else ("", "", "")
+    if not attribute:
+        sys.stderr.write("usage: python -P -m mcpkit.surface MODULE:ATTRIBUTE FILE\n")
+        return 2
+    from mcpkit.isolation import seal_settings  # with the imports below: only generation needs them
+
+    seal_settings()
+    import importlib
+
+    import anyio
+    from fastmcp import FastMCP
+
+    from mcpkit.server import harden
+
+    try:
+        app = getattr(importlib.import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        sys.stderr.write(f"mcpkit.surface: {error.name} is not installed here; try pip install -e . first\n")
+        return 2
+    if not isinstance(app, FastMCP):
+        sys.stderr.write("mcpkit.surface: MODULE:ATTRIBUTE names no FastMCP server\n")
+        return 2
+    surface = anyio.run(generate, harden(app))
+    with open(arguments[1], "w", encoding="utf-8", newline="\n") as file:
+        file.write(surface.dump())
+    sys.stderr.write(f"{arguments[1]}: about {token_estimate(surface)} tokens of tools\n")
+    return 0
+
+
+if __name__ == "__main__":
+    from sys import argv
+
+    raise SystemExit(main(argv[1:]))

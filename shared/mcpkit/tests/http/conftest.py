@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -276,3 +277,11 @@ def stand_in() -> Any:
     names: dict[str, Any] = {}
     exec(compile(SERVER, str(Path("stand_in.py")), "exec"), names)
     return names["load"]()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port nobody listened on a moment ago, for servers that cannot choose one themselves."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port

@@ -6,6 +6,8 @@ from typing import Any
 
 import anyio
 import pytest
+from fastmcp import FastMCP
+from fastmcp.server.auth.providers.jwt import StaticTokenVerifier
 
 from mcpkit.cli import UsageError
 from mcpkit.http import application
@@ -89,3 +91,12 @@ async def test_the_endpoint_takes_part_in_a_lifespan_and_ignores_websockets(stan
         await app({"type": "lifespan"}, receive, send)
         await app({"type": "websocket"}, receive, send)
         assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+async def test_a_server_with_authentication_is_not_served_without_it() -> None:
+    guarded: FastMCP[Any] = FastMCP(
+        "guarded", auth=StaticTokenVerifier({"t": {"client_id": "c", "scopes": []}})
+    )
+    with pytest.raises(ValueError):
+        async with application(guarded):
+            pass

@@ -304,6 +304,31 @@ async def test_errors_of_the_2026_revision_have_a_kind_too(
     assert (response.status_code, error["code"], error["data"]["kind"]) == (status, code, kind)
 
 
+async def test_an_unknown_version_in_the_envelope_is_refused_with_the_id_of_the_request(
+    client: HttpClient,
+) -> None:
+    envelope = {"_meta": {**ENVELOPE["_meta"], "io.modelcontextprotocol/protocolVersion": "2099-01-01"}}
+    response = await client.post(
+        request(method="server/discover", params=envelope),
+        modern("server/discover", **{"MCP-Protocol-Version": "2099-01-01"}),
+    )
+    answer = response.json()
+    assert (response.status_code, answer["id"], answer["error"]["code"]) == (400, 5, -32022)
+    assert answer["error"]["data"] == {
+        "kind": "unsupported_protocol_version",
+        "supported": ["2026-07-28"],
+        "requested": "2099-01-01",
+    }
+
+
+async def test_an_unknown_version_without_an_envelope_is_refused_all_the_same(client: HttpClient) -> None:
+    response = await client.post(
+        request(method="tools/list"), modern("tools/list", **{"MCP-Protocol-Version": "2099-01-01"})
+    )
+    assert response.status_code == 400
+    assert response.json()["error"]["data"]["kind"] == "unsupported_protocol_version"
+
+
 async def test_a_notification_of_the_2026_revision_is_accepted(client: HttpClient) -> None:
     response = await client.post({"jsonrpc": "2.0", "method": "notifications/x"}, modern("notifications/x"))
     assert (response.status_code, response.content) == (202, b"")

@@ -230,6 +230,27 @@ async def test_a_server_that_cannot_be_loaded_exits_1_with_one_line(server_comma
         ]
 
 
+async def test_a_server_whose_lifespan_fails_exits_1_with_one_line(
+    server_command: Command, free_port: int
+) -> None:
+    broken = """
+def load():
+    from contextlib import asynccontextmanager
+    from fastmcp import FastMCP
+
+    @asynccontextmanager
+    async def lifespan(app):
+        raise RuntimeError("no database")
+        yield
+
+    return FastMCP("broken", lifespan=lifespan)
+"""
+    async with start_server(server_command(f"host='127.0.0.1', port={free_port}", extra=broken)) as process:
+        code = await process.wait()
+    assert code == 1
+    assert len(process.stderr.splitlines()) == 1
+
+
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
 async def test_an_ipv6_address_is_listened_on(server_command: Command) -> None:
     async with connect_http(server_command("host='::1', port=0, base_path='/mcp'")) as client:

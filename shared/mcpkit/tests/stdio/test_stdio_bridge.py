@@ -10,9 +10,9 @@ from typing import Any
 
 from fastmcp import Context, FastMCP
 
+from mcpkit.messages import encode, parse
 from mcpkit.server import harden
 from mcpkit.stdio.bridge import Bridge
-from mcpkit.stdio.messages import encode, parse
 from mcpkit.stdio.session import Session
 from mcpkit.stdio.streams import Outbox
 

@@ -5,7 +5,8 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpkit.stdio.framing import LINE_LIMIT, LineSplitter, TooLong
+from mcpkit.messages import TooLong
+from mcpkit.stdio.framing import LINE_LIMIT, LineSplitter
 
 
 def lines_of(splitter: LineSplitter, *chunks: bytes) -> list[bytes | str]:

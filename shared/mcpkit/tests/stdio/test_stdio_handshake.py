@@ -52,7 +52,7 @@ def test_initialize_ping_and_tools_list_are_answered_while_the_server_is_importe
 def test_a_known_version_is_answered_with_itself_and_any_other_with_the_latest(
     requested: str | None, answered: str, messages: Any
 ) -> None:
-    from mcpkit.stdio.messages import encode, parse
+    from mcpkit.messages import encode, parse
     from mcpkit.stdio.session import Session
     from mcpkit.surface import Surface
 

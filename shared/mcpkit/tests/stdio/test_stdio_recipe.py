@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from mcpkit import stdio
 
 EXISTING_SERVER = """
 from fastmcp import FastMCP
@@ -63,6 +68,24 @@ def test_an_existing_fastmcp_server_gets_the_adapter_in_ten_lines(
     assert server.reply(None)["error"]["code"] == -32700
     assert server.ask(messages.call(5, "forecast", city="Rome", days=2))["result"]["isError"] is False
     assert server.end() == 0
+
+
+def test_a_target_may_also_be_a_function_that_builds_the_server(workshop: Any, messages: Any) -> None:
+    workshop.write("weather.py", EXISTING_SERVER + "\ndef create():\n    return mcp\n")
+    main = workshop.write(
+        "main.py", "from mcpkit import stdio\nraise SystemExit(stdio.run('weather:create'))\n"
+    )
+    server = workshop.start_command([sys.executable, str(main)])
+    assert server.ask(messages.initialize())["result"]["serverInfo"]["name"] == "Weather"
+    assert server.end() == 0
+
+
+@pytest.mark.parametrize("target", ["weather", "weather:", ":mcp", ""])
+def test_a_target_without_module_or_name_is_refused_before_the_streams_are_taken(target: str) -> None:
+    before = os.fstat(1)
+    with pytest.raises(ValueError):
+        stdio.run(target)
+    assert os.path.samestat(os.fstat(1), before)
 
 
 def test_a_hostile_checkout_configures_nothing(workshop: Any, messages: Any) -> None:

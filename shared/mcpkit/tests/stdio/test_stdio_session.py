@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpkit.stdio.messages import encode, parse
+from mcpkit.messages import encode, parse
 from mcpkit.stdio.session import Delivery, Session
 from mcpkit.surface import HANDSHAKE_VERSIONS, Surface
 
@@ -438,3 +438,45 @@ def test_whatever_happens_every_request_is_answered_once_at_most_and_nothing_is_
     assert not talk.session.owes
     assert talk.session._bytes == 0
     assert not talk.session._calls
+
+
+def expects(message: Any) -> int:
+    """How many answers the specification wants for one message."""
+    if not isinstance(message, dict):
+        return 1
+    if "method" not in message:
+        return 0 if "result" in message else 1
+    return 1 if "id" in message else 0
+
+
+UNCANCELLED = SINGLE.filter(lambda message: not (isinstance(message, dict) and "id" not in message))
+
+
+@given(
+    st.lists(
+        st.one_of(UNCANCELLED, st.lists(UNCANCELLED, max_size=4), st.sampled_from(["ready", "take"])),
+        max_size=40,
+    ),
+    st.booleans(),
+)
+def test_without_cancellations_every_message_gets_exactly_the_answers_it_is_due(
+    steps: list[Any], recorded: bool
+) -> None:
+    talk = Talk(version=None, recorded=recorded)
+    due = answered = 0
+    for step in steps:
+        if step == "ready":
+            talk.ready()
+        elif step == "take":
+            delivery = talk.session.take()
+            if delivery is not None and delivery.call_id is not None:
+                answered += sum(map(count, talk.answer(delivery)))
+        else:
+            batches = talk.session._version == "2025-03-26" and not talk.session._modern
+            if isinstance(step, list):
+                due += sum(map(expects, step)) if step and batches else 1
+            else:
+                due += expects(step)
+            answered += sum(map(count, talk.say(step)))
+    answered += sum(map(count, map(json.loads, talk.session.fail_all("shutting_down"))))
+    assert answered == due

@@ -11,7 +11,7 @@ from typing import Final
 
 from .confinement import Confinement
 from .declarations import ENTITY_NAME, Declaration, Place, check_sources, member_map, members, read_entity
-from .errors import RepositoryError, display_path
+from .errors import RepositoryError, display_path, in_words
 from .freshness import Look
 from .globs import BadPattern, parse_pattern
 from .inheritance import resolve
@@ -113,7 +113,9 @@ class _Loader:
             if earlier is not None:
                 where = declaration.place._replace(included=declaration.included or earlier.included)
                 raise where.fault(
-                    f"the entity is defined twice, first in {display_path(self._root, earlier.file)}", key
+                    "the entity is defined twice, first in "
+                    + in_words(display_path(self._root, earlier.file) or earlier.file),
+                    key,
                 )
             self.declarations[name] = declaration
 

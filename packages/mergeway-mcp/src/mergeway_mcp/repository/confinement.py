@@ -1,16 +1,27 @@
 """Keeps reading below the repository root when the operator asks for it.
 
-Links are resolved by the operating system; what counts is where they end. A file is checked while it is open, by
-comparing what was opened with what the resolved path names, so a link that is turned between the two is refused.
+Links are resolved by the operating system; what counts is where they end. A file is checked while it is open: the
+path without links is walked from the root folder by folder, following none, and must end at the very file that was
+opened. A link that is put in place of a folder or file meanwhile can therefore lead nobody astray, however it is timed.
 """
 
 from __future__ import annotations
 
 import os
+from typing import Final
 
-from .reading import FileSystem, ReadFault
+from .reading import FileReplaced, FileSystem, ReadFault, read_fault
 
 _OUTSIDE = "leads outside the repository root, which --confine forbids"
+
+# What opens a folder for the walk: never a link, and where the system can, without asking for the right to list it.
+_FOLDER_FLAGS: Final = (
+    getattr(os, "O_PATH", os.O_RDONLY)
+    | getattr(os, "O_DIRECTORY", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+_CAN_WALK: Final = {os.open, os.stat} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class Confinement:
@@ -54,15 +65,39 @@ class Confinement:
         """Refuse an open file that is not the one inside the root that the path names.
 
         Raises:
-            ReadFault: It is another, or none.
+            FileReplaced: Something else is there by now, as after an editor has saved; opening again may do.
+            ReadFault: The path leads outside.
         """
         real = self.require_inside(path)
         try:
-            named = self._system.stat(real)
-        except OSError:
-            raise ReadFault(_OUTSIDE) from None
+            named = self._without_links(real)
+        except PermissionError as error:
+            raise read_fault(error) from None
+        except OSError:  # gone, or a link by now: systems disagree about which error that is
+            raise FileReplaced from None
         if (named.st_ino, named.st_dev) != (opened.st_ino, opened.st_dev):
-            raise ReadFault(_OUTSIDE)
+            raise FileReplaced
+
+    def _without_links(self, real: str) -> os.stat_result:
+        """The status of what a path below the root names when no link on the way is followed.
+
+        Raises:
+            OSError: Nothing is there, or a link is.
+        """
+        if not _CAN_WALK:
+            return self._system.stat(real)
+        names = [name for name in real[len(self._real) :].split(os.sep) if name]
+        if not names:
+            return os.lstat(real)
+        folder = os.open(self._real, _FOLDER_FLAGS)
+        try:
+            for name in names[:-1]:
+                below = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+                os.close(folder)
+                folder = below
+            return os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
 
 
 def is_within(folder: str, path: str) -> bool:

@@ -9,7 +9,7 @@
 
 Every error carries two texts: `message`, fit for any client, and `detail`, for the operator's eyes (stderr). They
 differ only where a client restricted to some entities would otherwise learn about the others. Neither quotes what
-files contain: they name file, place and reason.
+files contain: they name file, place and reason, and a file's name only in characters that can be seen.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 from typing import ClassVar
+
+from mergeway_mcp.visible import visible
 
 #: What a client restricted to some entities is told about a fault that lies elsewhere.
 HIDDEN_FAULT = (
@@ -66,7 +68,9 @@ class UnknownEntity(EngineError):
     kind = "unknown_entity"
 
     def __init__(self, entity: str) -> None:
-        super().__init__(f"unknown entity: {entity}. Call entity_list for the names there are.")
+        super().__init__(
+            "unknown entity: the configuration has none of that name; entity_list gives the names"
+        )
         self.entity = entity
 
 
@@ -76,7 +80,9 @@ class EntityNotAllowed(EngineError):
     kind = "entity_not_allowed"
 
     def __init__(self, entity: str) -> None:
-        super().__init__(f"entity not allowed: {entity}. Call entity_list for the names that are.")
+        super().__init__(
+            "entity not allowed: the server was started without it; entity_list gives the names it shows"
+        )
         self.entity = entity
 
 
@@ -86,7 +92,7 @@ class ObjectNotFound(EngineError):
     kind = "object_not_found"
 
     def __init__(self, entity: str, identifier: str) -> None:
-        super().__init__(f"object not found: {entity} {identifier}. Call object_list for the ids there are.")
+        super().__init__(f"object not found: {entity} has none of that id; object_list gives the ids")
         self.entity = entity
         self.id = identifier
 
@@ -158,7 +164,7 @@ class RepositoryError(EngineError):
     def _text(self, file: str | None) -> str:
         where = []
         if file is not None:
-            where.append(printable(file))
+            where.append(in_words(file))
         if self.line is not None:
             where.append(f"line {self.line}" + ("" if self.column is None else f", column {self.column}"))
         if self.item is not None:
@@ -187,6 +193,11 @@ def require_argument(field: str, value: str) -> None:
 def printable(path: str) -> str:
     """A path as text that can be encoded: bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
+
+
+def in_words(path: str) -> str:
+    """A path as part of a message: what cannot be encoded or seen is replaced."""
+    return visible(printable(path))
 
 
 def display_path(root: str, path: str | None) -> str | None:

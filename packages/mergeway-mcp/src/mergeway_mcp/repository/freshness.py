@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from .confinement import Confinement
@@ -134,6 +134,11 @@ class Look:
         self.seen_files: dict[str, FileEntry] = {}
         self.seen_folders: dict[str, FolderEntry] = {}
 
+    @property
+    def states(self) -> Mapping[str, FileEntry]:
+        """What this look knows of files by now."""
+        return self._files
+
     def at_this_moment(self) -> Look:
         """A look that shares the states of this one and keeps account of its own paths."""
         return Look(self._disk, self._checkpoint, self)
@@ -195,15 +200,37 @@ class Look:
 
     def unchanged(self, files: Sequence[FileEntry], folders: Sequence[FolderEntry]) -> bool:
         """Whether entries of an earlier look are all still the state on disk: the warm path, one status each."""
+        return self.folders_unchanged(folders) and self.files_unchanged(files)
+
+    def folders_unchanged(self, folders: Sequence[FolderEntry]) -> bool:
+        """Whether folders of an earlier look still hold the names they held."""
         try:
             if self._disk.confinement is not None:
                 # Links have to be followed as well: no short cut.
-                return all(self.folder(entry.path) is entry for entry in folders) and all(
-                    self.file(entry.path) is entry for entry in files
-                )
-            return all(map(self._folder_unchanged, folders)) and self._files_unchanged(files)
+                return all(self.folder(entry.path) is entry for entry in folders)
+            return all(map(self._folder_unchanged, folders))
         except RepositoryError:
             return False  # whoever asks for the path again learns what is wrong with it
+
+    def files_unchanged(self, files: Sequence[FileEntry]) -> bool:
+        """Whether files of an earlier look are still what they were; if not, which ones are is known afterwards.
+
+        Nothing but files that may have changed is read, and of those no more than up to the first that has.
+        """
+        try:
+            if self._disk.confinement is not None:
+                return all(self.file(entry.path) is entry for entry in files)
+            suspects = self._suspects(files)
+            for at, entry in enumerate(suspects):
+                if self.file(entry.path) is not entry:
+                    # The rest of this look need not ask again for what has just been found unchanged.
+                    undecided = {suspect.path for suspect in suspects[at:]}
+                    found = {known.path: known for known in files if known.path not in undecided}
+                    self._files.update({**found, **self._files})
+                    return False
+        except RepositoryError:
+            return False
+        return True
 
     def _folder_unchanged(self, folder: FolderEntry) -> bool:
         if folder.key and not folder.racy:
@@ -214,11 +241,12 @@ class Look:
                 return False
         return self.folder(folder.path) is folder
 
-    def _files_unchanged(self, files: Sequence[FileEntry]) -> bool:
+    def _suspects(self, files: Sequence[FileEntry]) -> list[FileEntry]:
         # Written out for speed: this loop is what a warm request costs.
         status_of = self._disk.system.stat
         checkpoint = self._checkpoint
-        for position, entry in enumerate(files):
+        suspects: list[FileEntry] = []
+        for entry in files:
             if checkpoint is not None:
                 checkpoint()
             if entry.key and not entry.racy:
@@ -234,11 +262,8 @@ class Look:
                     status.st_dev,
                 ):
                     continue
-            if self.file(entry.path) is not entry:
-                # The rest of this look need not ask again for what has just been found unchanged.
-                self._files.update((earlier.path, earlier) for earlier in files[:position])
-                return False
-        return True
+            suspects.append(entry)
+        return suspects
 
     def _fresh_file(self, path: str) -> FileEntry:
         known = self._disk.files.get(path)

@@ -14,6 +14,8 @@ from .schema import Field
 
 #: Fields one file may expand to. References can multiply a small file without end.
 MAX_FIELDS: Final = 10_000
+#: Characters that references may repeat in all: few long texts, referred to often, multiply a small file as well.
+MAX_REPEATED_CHARACTERS: Final = 16 << 20
 
 _TYPES: Final = frozenset({"string", "integer", "number", "boolean", "object", "array"})
 
@@ -62,11 +64,13 @@ def _refuse_constant(_: str) -> None:
 
 
 class _Reader:
-    """One document and what is left of its budget."""
+    """One document and what is left of its budgets."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
         self._left = MAX_FIELDS
+        self._left_characters = MAX_REPEATED_CHARACTERS
+        self._lengths: dict[int, int] = {}  # of what was referred to, by identity: the document outlives them
 
     def fields(self, schema: dict[str, Any], place: Place, depth: int) -> dict[str, Field]:
         properties = schema.get("properties", {})
@@ -163,6 +167,13 @@ class _Reader:
                 raise place.fault("$ref points at nothing")
         if not isinstance(target, dict):
             raise place.fault("$ref points at something that is no schema")
+        if id(target) not in self._lengths:
+            self._lengths[id(target)] = len(json.dumps(target, ensure_ascii=False))
+        self._left_characters -= self._lengths[id(target)]
+        if self._left_characters < 0:
+            raise place.fault(
+                f"the references of the JSON Schema repeat more than {MAX_REPEATED_CHARACTERS:,} characters"
+            )
         siblings = {key: value for key, value in schema.items() if key != "$ref"}
         return {**target, **siblings}
 

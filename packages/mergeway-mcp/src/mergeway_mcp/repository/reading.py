@@ -17,6 +17,8 @@ MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 
 # How often a file that changes while it is read is read again.
 _READ_ATTEMPTS: Final = 4
+# How often a file that is replaced between opening and checking is opened again.
+_OPEN_ATTEMPTS: Final = 8
 # NONBLOCK: should a FIFO take the place of the file after the check, the open still returns. The flags a platform
 # lacks count nothing.
 _OPEN_FLAGS: Final = (
@@ -40,6 +42,13 @@ class ReadFault(Exception):
         super().__init__(reason)
         self.reason = reason
         self.missing = missing
+
+
+class FileReplaced(ReadFault):
+    """What was opened is not what the path names any more; opening again may do."""
+
+    def __init__(self) -> None:
+        super().__init__("the file keeps being replaced while it is read; try again when the writer is done")
 
 
 class FileSystem(NamedTuple):
@@ -87,7 +96,7 @@ def read_regular_file(
     limit: int = MAX_FILE_BYTES,
     check: Callable[[str, os.stat_result], None] | None = None,
 ) -> FileContent:
-    """Read a regular file in one consistent state.
+    """Read a regular file in one consistent state, and one that `check` passes.
 
     A file that is written while it is read is read again, a few times at most; what is taken then is the last state
     seen, and its key makes the next look read it once more.
@@ -96,11 +105,23 @@ def read_regular_file(
         path: Absolute path; links are followed.
         system: The disk.
         limit: Largest size in bytes.
-        check: Called with the path and the status of the open file before anything is read; raises `ReadFault` to refuse.
+        check: Called with the path and the status of the open file before anything is read; raises `ReadFault` to refuse,
+            `FileReplaced` to have the file opened again, a few times at most.
 
     Raises:
         ReadFault: Missing, unreadable, not a regular file, or too large.
     """
+    for _ in range(_OPEN_ATTEMPTS - 1):
+        try:
+            return _read_once(path, system, limit, check)
+        except FileReplaced:
+            continue
+    return _read_once(path, system, limit, check)
+
+
+def _read_once(
+    path: str, system: FileSystem, limit: int, check: Callable[[str, os.stat_result], None] | None
+) -> FileContent:
     try:
         _require_regular(system.stat(path))
         descriptor = os.open(path, _OPEN_FLAGS)

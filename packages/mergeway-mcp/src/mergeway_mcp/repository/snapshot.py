@@ -250,7 +250,7 @@ class Snapshot:
             raise ObjectNotFound(entity.name, identifier)
         part, position = found
         answer = _reference(entity.name, part, position, listed=False)
-        answer["fields"] = self._fields(entity, part, position, fields)
+        answer["fields"] = self._fields(entity, part, position, _as_set(fields))
         return answer
 
     def export(
@@ -275,6 +275,7 @@ class Snapshot:
             RepositoryError: A record cannot become JSON.
         """
         export: dict[str, list[dict[str, Any]]] = {}
+        wanted = _as_set(fields)
         position = 0
         for entity in self._chosen(names):
             order = self._records[entity.name].order
@@ -284,7 +285,7 @@ class Snapshot:
             if start and position <= start and not (first == position == start):
                 continue
             window = order[max(start - first, 0) : None if stop is None else stop - first]
-            export[entity.name] = [self._fields(entity, part, at, fields) for part, at in window]
+            export[entity.name] = [self._fields(entity, part, at, wanted) for part, at in window]
         return export
 
     def export_count(self, names: Iterable[str] | None = None) -> int:
@@ -338,7 +339,7 @@ class Snapshot:
         return entity
 
     def _fields(
-        self, entity: Entity, part: FileRecords, position: int, wanted: Collection[str] | None
+        self, entity: Entity, part: FileRecords, position: int, wanted: frozenset[str] | None
     ) -> dict[str, Any]:
         record = part.fields[position]
         item = position + 1 if part.multiple else None
@@ -357,6 +358,11 @@ class Snapshot:
     ) -> RepositoryError:
         error = RepositoryError(reason, file=file, entity=entity.name, item=item)
         return error.presented(self.configuration.root, self._allowed)
+
+
+def _as_set(names: Collection[str] | None) -> frozenset[str] | None:
+    # A caller may name very many, and each is asked for once a field of every record.
+    return None if names is None else frozenset(names)
 
 
 def _reference(entity: str, part: FileRecords, position: int, *, listed: bool) -> dict[str, Any]:

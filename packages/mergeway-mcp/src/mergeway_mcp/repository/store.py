@@ -7,11 +7,13 @@ costs one status a file and one a folder, and nothing a record.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from .config import load_configuration
@@ -28,14 +30,8 @@ from .snapshot import EntityRecords, Snapshot
 _MAX_ATTEMPTS: Final = 5
 # How long a request waits for another's loading before it asks whether it is still wanted.
 _WAIT_SECONDS: Final = 0.05
-
-
-class _World(NamedTuple):
-    """What the last successful load was made of."""
-
-    snapshot: Snapshot
-    files: list[FileEntry]
-    folders: list[FolderEntry]
+# From how many records on it is worth keeping the garbage collector away from what was loaded.
+_MANY_RECORDS: Final = 10_000
 
 
 class _LoadedConfiguration(NamedTuple):
@@ -52,6 +48,20 @@ class _Expansion(NamedTuple):
     rule: RecordRule
     paths: list[str]
     fault: RepositoryError | None
+
+
+#: What a path that an include matched holds: records, or None where there is no file.
+_Part = tuple[FileEntry, FileRecords | None]
+
+
+class _World(NamedTuple):
+    """What the last successful load was made of; expansions and parts by entity, parts in the order of the paths."""
+
+    snapshot: Snapshot
+    files: list[FileEntry]
+    folders: list[FolderEntry]
+    expansions: Mapping[str, list[_Expansion]]
+    parts: Mapping[str, list[_Part]]
 
 
 class Repository:
@@ -87,6 +97,7 @@ class Repository:
         self._loaded: _LoadedConfiguration | None = None
         self._world: _World | None = None
         self._records: dict[str, EntityRecords] = {}
+        self._parsed = 0  # records, by the reload that runs or ran last
 
     def load_config(self) -> Configuration:
         """Load the configuration alone: what a server checks before it starts.
@@ -138,8 +149,19 @@ class Repository:
 
     def _load_once(self, look: Look) -> Snapshot:
         world = self._world
-        if world is not None and look.unchanged(world.files, world.folders):
+        same_folders = world is not None and look.folders_unchanged(world.folders)
+        # Asked also where a folder has changed: most files in it have not.
+        if world is not None and look.files_unchanged(world.files) and same_folders:
             return world.snapshot
+        del world  # a new configuration lets go of it, see there
+        with _collector_at_rest() as set_aside:
+            snapshot = self._reload(look, same_folders=same_folders)
+            if self._parsed >= _MANY_RECORDS:
+                set_aside()
+            return snapshot
+
+    def _reload(self, look: Look, *, same_folders: bool) -> Snapshot:
+        self._parsed = 0
         configuration = self._configuration(look)
         missing = [name for name in sorted(self.allowed or ()) if name not in configuration.entities]
         if missing:
@@ -148,25 +170,37 @@ class Repository:
                 file=configuration.file,
                 entity=missing[0],
             )
-        expansions = {name: self._expand(entity, look) for name, entity in configuration.entities.items()}
+        # After another configuration there is no world: where there is one, it is of this configuration.
+        before = self._world if same_folders else None
+        expansions: Mapping[str, list[_Expansion]]
+        if before is not None:
+            # Patterns match by names alone, and those are what they were.
+            expansions = before.expansions
+        else:
+            expansions = {name: self._expand(entity, look) for name, entity in configuration.entities.items()}
         uses = Counter(path for rules in expansions.values() for rule in rules for path in rule.paths)
         records: dict[str, EntityRecords] = {}
+        parts: dict[str, list[_Part]] = {}
         data_files: dict[str, FileEntry] = {}
         for name, entity in configuration.entities.items():
-            records[name] = self._entity(entity, expansions[name], look, uses, data_files)
+            known = before.parts[name] if before is not None else ()
+            parts[name] = self._parts(expansions[name], look, uses, known)
+            records[name] = self._entity(entity, parts[name])
+            data_files.update((entry.path, entry) for entry, part in parts[name] if part is not None)
         _refuse_shared_ids(configuration, records, self._records)
         loaded = self._loaded
         config_files = [] if loaded is None else loaded.files
         snapshot = Snapshot(configuration, records, self.allowed, [*config_files, *data_files.values()])
         self._records = records
-        files = {entry.path: entry for entry in (*config_files, *look.seen_files.values())}
+        kept_files, kept_folders = (before.files, before.folders) if before is not None else ((), ())
+        files = {entry.path: entry for entry in (*kept_files, *config_files, *look.seen_files.values())}
+        config_folders = () if loaded is None else loaded.folders
         folders = {
-            entry.path: entry
-            for entry in (*(() if loaded is None else loaded.folders), *look.seen_folders.values())
+            entry.path: entry for entry in (*kept_folders, *config_folders, *look.seen_folders.values())
         }
         self._disk.files = files
         self._disk.folders = folders
-        self._world = _World(snapshot, list(files.values()), list(folders.values()))
+        self._world = _World(snapshot, list(files.values()), list(folders.values()), expansions, parts)
         return snapshot
 
     def _configuration(self, look: Look) -> Configuration:
@@ -214,34 +248,46 @@ class Repository:
                 expansions.append(_Expansion(rule, paths, None))
         return expansions
 
-    def _entity(
-        self,
-        entity: Entity,
-        expansions: Iterable[_Expansion],
-        look: Look,
-        uses: Counter[str],
-        data_files: dict[str, FileEntry],
-    ) -> EntityRecords:
-        files: list[FileRecords] = []
+    def _parts(
+        self, expansions: Iterable[_Expansion], look: Look, uses: Counter[str], before: Sequence[_Part]
+    ) -> list[_Part]:
+        """What the paths of an entity hold, in their order.
+
+        Args:
+            expansions: Its includes.
+            look: The disk.
+            uses: How often each path is still to be read.
+            before: The same of the same paths at the last load, or nothing.
+        """
+        parts: list[_Part] = []
+        unchanged = look.states if before else {}
         for expansion in expansions:
             if expansion.fault is not None:
                 raise expansion.fault
             for path in expansion.paths:
+                if unchanged and unchanged.get(path) is (known := before[len(parts)])[0]:
+                    # Nearly every file of a reload, so this is what an edit costs beside the parse.
+                    parts.append(known)
+                    continue
                 uses[path] -= 1
                 try:
                     entry = look.file(path)
                 except RepositoryError as error:
-                    raise _of_entity(error, entity.name) from None
+                    raise _of_entity(error, expansion.rule.entity) from None
                 if entry.kind in {"missing", "folder"}:
+                    parts.append((entry, None))
                     continue
                 if entry.kind == "fault":
-                    raise RepositoryError(entry.reason, file=path, entity=entity.name)
-                data_files[path] = entry
-                files.append(self._file(entry, expansion.rule, look, keep=uses[path] > 0))
+                    raise RepositoryError(entry.reason, file=path, entity=expansion.rule.entity)
+                parts.append((entry, self._file(entry, expansion.rule, look, keep=uses[path] > 0)))
+        return parts
+
+    def _entity(self, entity: Entity, parts: Iterable[_Part]) -> EntityRecords:
+        files = tuple(part for _, part in parts if part is not None)
         known = self._records.get(entity.name)
         if known is not None and known.entity is entity and _same(known.files, files):
             return known
-        return EntityRecords(entity, tuple(files))
+        return EntityRecords(entity, files)
 
     def _file(self, entry: FileEntry, rule: RecordRule, look: Look, *, keep: bool) -> FileRecords:
         result = entry.parsed.get(rule)
@@ -251,6 +297,7 @@ class Repository:
             try:
                 raw = read_records(data, rule.entity, rule.selector, json_syntax=is_json_name(entry.path))
                 result = identify(raw, rule, entry.path, relative)
+                self._parsed += len(result.ids)
             except RecordFault as fault:
                 result = RepositoryError(
                     fault.reason,
@@ -266,11 +313,28 @@ class Repository:
         return result
 
 
+@contextmanager
+def _collector_at_rest() -> Iterator[Callable[[], None]]:
+    """Keep the garbage collector from running, and give a way to set aside for good what was made meanwhile.
+
+    Parsing makes many objects and no cycles. Looking for some takes up to two fifths of a large load, and once more
+    afterwards: each full collection walks all records, which is a pause of a third of a second for 100,000. Records go by
+    their reference counts when their file changes, set aside or not.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield gc.freeze
+    finally:
+        if running:
+            gc.enable()
+
+
 def _of_entity(error: RepositoryError, entity: str) -> RepositoryError:
     return RepositoryError(error.reason, file=error.file, entity=entity)
 
 
-def _same(known: tuple[FileRecords, ...], files: list[FileRecords]) -> bool:
+def _same(known: Sequence[FileRecords], files: Sequence[FileRecords]) -> bool:
     return len(known) == len(files) and all(old is new for old, new in zip(known, files, strict=True))
 
 

@@ -7,7 +7,7 @@ Points in time become RFC 3339 text. Integers stay exact. Floats that are small 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from .yaml import Timestamp
@@ -17,6 +17,8 @@ MAX_DEPTH: Final = 200
 
 #: Largest magnitude below which every whole number is a double.
 _EXACT: Final = 2.0**53
+
+_AS_THEY_ARE: Final = frozenset([int, bool, type(None)])
 
 
 class NotJson(Exception):
@@ -38,14 +40,47 @@ def to_json(value: Any, depth: int = 0) -> Any:
         NotJson: A float that is not finite, a key that is not text, text that is not Unicode, or too deep a nesting.
     """
     kind = value.__class__
+    if kind is dict or kind is list:
+        return _container(value, kind, depth)
+    if isinstance(value, Mapping):
+        return _container(dict(value), dict, depth)
+    return _scalar(value)
+
+
+def _container(value: Any, kind: type, depth: int) -> Any:
+    # Written for large exports: copied whole, then only what is not the same in JSON is replaced.
+    if depth >= MAX_DEPTH:
+        raise NotJson(f"is nested more than {MAX_DEPTH} deep")
+    copy: Any
+    items: Iterable[tuple[Any, Any]]
+    if kind is list:
+        copy, items = list(value), enumerate(value)
+    else:
+        copy, items = dict(value), value.items()
+        for key in value:
+            if key.__class__ is not str:
+                raise NotJson("has a nested key that is not text; put it in quotes")
+            if not key.isascii():
+                _require_unicode(key)
+    for place, item in items:
+        item_kind = item.__class__
+        if item_kind is str:
+            if not item.isascii():
+                _require_unicode(item)
+        elif item_kind is dict or item_kind is list:
+            copy[place] = _container(item, item_kind, depth + 1)
+        elif item_kind not in _AS_THEY_ARE:
+            copy[place] = to_json(item, depth + 1)
+    return copy
+
+
+def _scalar(value: Any) -> Any:
+    kind = value.__class__
+    if kind in _AS_THEY_ARE:
+        return value
     if kind is str:
         if not value.isascii():
-            try:
-                value.encode("utf-8")
-            except UnicodeEncodeError:
-                raise NotJson("holds half a surrogate pair, which is no text") from None
-        return value
-    if kind is int or kind is bool or value is None:
+            _require_unicode(value)
         return value
     if kind is float:
         if not math.isfinite(value):
@@ -56,15 +91,11 @@ def to_json(value: Any, depth: int = 0) -> Any:
         return value
     if kind is Timestamp:
         return value.rfc3339()
-    if depth >= MAX_DEPTH:
-        raise NotJson(f"is nested more than {MAX_DEPTH} deep")
-    if kind is list:
-        return [to_json(entry, depth + 1) for entry in value]
-    if isinstance(value, Mapping):
-        for key in value:
-            if key.__class__ is not str:
-                raise NotJson("has a nested key that is not text; put it in quotes")
-            if not key.isascii():
-                to_json(key)
-        return {key: to_json(entry, depth + 1) for key, entry in value.items()}
     raise NotJson("holds a value of a kind that JSON lacks")
+
+
+def _require_unicode(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise NotJson("holds half a surrogate pair, which is no text") from None

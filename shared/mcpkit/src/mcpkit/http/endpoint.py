@@ -22,6 +22,7 @@ import anyio
 from fastmcp import FastMCP
 from starlette.types import Message, Receive, Scope, Send
 
+from mcpkit import messages
 from mcpkit._fastmcp_http import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     MODERN_PROTOCOL_VERSIONS,
@@ -33,7 +34,6 @@ from mcpkit.errors import INVALID_PARAMS
 from mcpkit.http.faults import HttpFault
 from mcpkit.http.rules import AccessRules, accepts_answers, is_json, path_matches, split_target
 from mcpkit.server import harden
-from mcpkit.stdio import messages
 from mcpkit.surface import LATEST_HANDSHAKE_VERSION, negotiate
 
 __all__ = ["HEALTH_PATH", "MAX_BODY", "Endpoint", "Limits", "application"]
@@ -165,7 +165,10 @@ class Endpoint:
             raise HttpFault("unsupported_media_type")
         if not accepts_answers(b",".join(headers.get(b"accept", []))):
             raise HttpFault("not_acceptable")
-        _version(headers)
+        if b"mcp-method" not in headers:
+            _version(headers)
+        # Otherwise the request is of revision 2026-07-28 or later, where the refusal of a version must carry the
+        # request's id and name the versions of these revisions only: that takes the body.
         if b"last-event-id" in headers:
             raise HttpFault("resumption_not_supported")
         return None
@@ -177,13 +180,13 @@ class Endpoint:
     ) -> Reply | None:
         body = await self._body(headers, receive)
         message = messages.parse(body)
-        version = _version(headers)
-        if version in MODERN_PROTOCOL_VERSIONS or _is_modern(message):
+        if _is_modern(message) or _version(headers) in MODERN_PROTOCOL_VERSIONS:
             if isinstance(message, messages.Fault):
                 return _fault_reply(message)
             capture = _Capture(send)
             await self._guarded(self._served.modern(scope, _Replay(body), capture), receive)
             return capture.reply()
+        version = _version(headers)
         if isinstance(message, messages.Batch):
             return await self._batch(scope, version, message.messages, receive)
         return await self._single(scope, version, message, receive)
@@ -274,7 +277,7 @@ class Endpoint:
             result = await self._served.request(scope, version, request.id, request.method, params)
             return 0, messages.result_answer(request.id, messages.encode(result))
         except RequestError as refused:
-            error = refused.error if isinstance(refused.error.get("data"), dict) else _with_kind(refused.error)
+            error = messages.coded(refused.error)
         except messages.Unserialisable:
             return -32603, messages.fault_answer(messages.Fault("unserialisable", request.id))
         try:
@@ -429,14 +432,6 @@ def _initialize_params(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _with_kind(error: dict[str, Any]) -> dict[str, Any]:
-    data = error.get("data")
-    if isinstance(data, dict) and "kind" in data:
-        return error
-    known = data if isinstance(data, dict) else {}
-    return {**error, "data": {"kind": messages.kind_of_code(error.get("code", 0)), **known}}
-
-
 async def _scoped(scope: anyio.CancelScope, coroutine: Coroutine[Any, Any, T]) -> T:
     with scope:
         return await coroutine
@@ -492,7 +487,7 @@ class _Capture:
         answer = json.loads(self._body)
         if "error" not in answer:
             return Reply(self._status, self._body)
-        error = messages.encode(_with_kind(answer["error"]))
+        error = messages.encode(messages.coded(answer["error"]))
         return Reply(self._status, messages.error_answer(answer.get("id"), error))
 
 
@@ -516,7 +511,8 @@ async def application(
 ) -> AsyncIterator[Endpoint]:
     """The ASGI application of a FastMCP server, usable while the context lasts.
 
-    The server is hardened (`mcpkit.server.harden`) and its lifespan runs around the context.
+    The server is hardened (`mcpkit.server.harden`) and its lifespan runs around the context. Custom routes of the server
+    are not served.
 
     Args:
         app: the server.
@@ -527,7 +523,10 @@ async def application(
 
     Raises:
         UsageError: an allowed host or origin is malformed.
+        ValueError: the server has an authentication provider, which this endpoint would leave out.
     """
+    if app.auth is not None:
+        raise ValueError("this endpoint has no authentication; serve this app with FastMCP's own run_http")
     rules = AccessRules(allow_hosts, allow_origins)
     async with exchanges(harden(app)) as served:
         yield Endpoint(served, base_path, rules, limits)

@@ -125,6 +125,9 @@ def serve(
                 runner.run(_serve(app, listener, signals, grace, base_path, hosts, origins))
         except _Stopped:
             return EXIT_OK
+        except Exception as error:  # noqa: BLE001 - the boundary: said on stderr, exit 1
+            complain(program, f"serving failed: {type(error).__name__}: {error}")
+            return EXIT_FAILURE
         if _still_running(set(threading.enumerate()) - others):
             _leave()
     return EXIT_OK

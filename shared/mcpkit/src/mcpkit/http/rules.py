@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlsplit
 
 from mcpkit.cli import UsageError, clean_path
 
@@ -121,8 +120,10 @@ def _normal_origin(text: str) -> str | None:
     return f"{scheme}://{host}" + (f":{port}" if port and port != _DEFAULT_PORTS.get(scheme) else "")
 
 
-def _origin_host(origin: str) -> str:
-    return urlsplit(origin).hostname or ""
+def _origin_host(normal: str) -> str:
+    # Not urlsplit: it raises for brackets that hold no address.
+    split = _split_host(normal.partition("://")[2])
+    return split[0] if split else ""
 
 
 def _allowed_host(text: str) -> str:

@@ -7,10 +7,9 @@ FastMCP takes about a second to import. Here the handshake (`initialize`, `ping`
 checked-in snapshot while the import runs; whatever else arrives waits, and FastMCP serves it as soon as it is there.
 What the SDK's own reader would drop without a word gets its JSON-RPC error, and the session goes on.
 
-The rooms, none of which does another's work:
+The rooms, none of which does another's work; what a message is, `mcpkit.messages` says for this transport and for HTTP:
 
     framing    bytes to lines, at most 32 MiB each                          pure
-    messages   a line to a request, notification, response, batch or fault  pure
     session    era, handshake, waiting and open calls; what to answer       pure, locked
     clock      until when an ending session may take its time               pure
     streams    takes over the file descriptors, writes answers              input and output

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
 from time import monotonic
 
 from mcpkit.isolation import seal_settings
+from mcpkit.messages import parse
 from mcpkit.stdio.clock import GRACE, TOTAL, ShutdownClock
 from mcpkit.stdio.framing import LineSplitter
-from mcpkit.stdio.messages import parse
 from mcpkit.stdio.session import Session
 from mcpkit.stdio.streams import Outbox, read_some, take_over, write_all
 from mcpkit.stdio.watch import News, Watch
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from fastmcp import FastMCP
 
+    from mcpkit.messages import TooLong
     from mcpkit.stdio.bridge import Bridge
-    from mcpkit.stdio.framing import TooLong
     from mcpkit.stdio.streams import Wire
 
 __all__ = ["run", "serve"]
@@ -137,9 +138,17 @@ class _Adapter:
 
     def _serve(self, load: Callable[[], FastMCP[Any]]) -> None:
         seal_settings()
-        app = load()
-        from mcpkit.stdio.bridge import Bridge  # loads FastMCP, which `load` has done by now
-
+        # An import leaves next to no garbage, but looking for it takes a tenth of FastMCP's; and a first look after it
+        # would delay the first call, so what was imported is set aside for good.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            app = load()
+            from mcpkit.stdio.bridge import Bridge  # loads FastMCP, which `load` has done by now
+        finally:
+            if collecting:
+                gc.freeze()
+                gc.enable()
         self._bridge = Bridge(app, self._session, self._outbox, self._ready)
         self._watch.ring()
         self._bridge.run()
@@ -161,12 +170,14 @@ class _Adapter:
 
     def _read(self) -> None:
         splitter = LineSplitter()
-        while chunk := read_some(self._wire.input):
-            self._receive(splitter.feed(chunk))
-        self._receive(splitter.finish())
-        self._clock.close(monotonic())
-        self._input_ended.set()
-        self._watch.ring()
+        try:
+            while chunk := read_some(self._wire.input):
+                self._receive(splitter.feed(chunk))
+            self._receive(splitter.finish())
+        finally:  # also out of memory: a session that cannot be read must not stay
+            self._clock.close(monotonic())
+            self._input_ended.set()
+            self._watch.ring()
 
     def _receive(self, lines: list[bytes | TooLong]) -> None:
         for line in lines:
@@ -244,10 +255,13 @@ class _Adapter:
 def _complain(what: str, error: BaseException) -> None:
     """One line on stderr, with the place in the code: a traceback would bury it."""
     text = " ".join(str(error).split())[:500]
+    place = ""
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith("<frozen "):  # the import system itself
+            place = f" ({file}:{trace.tb_lineno})"
         trace = trace.tb_next
-    place = "" if trace is None else f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
     try:
         sys.stderr.write(f"{what}: {type(error).__name__}: {text}{place}\n")
         sys.stderr.flush()

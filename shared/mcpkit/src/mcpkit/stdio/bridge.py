@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from fastmcp import FastMCP
@@ -24,7 +25,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from mcpkit import _fastmcp
-from mcpkit.stdio.messages import Unserialisable, encode, kind_of_code
+from mcpkit.messages import Unserialisable, coded, encode
 from mcpkit.stdio.session import Delivery, Session
 from mcpkit.stdio.streams import Outbox
 from mcpkit.surface import negotiate
@@ -33,7 +34,8 @@ __all__ = ["Bridge"]
 
 _LOG = logging.getLogger("mcpkit.stdio")
 
-_MASKED = "internal error; the server's stderr has the details"
+_LARGE = 1024 * 1024
+"""Characters from which on a result is encoded in a thread of its own."""
 
 
 class _Bell:
@@ -154,7 +156,13 @@ class Bridge:
         self._outbox.on_room = room.ring
         async with from_server:
             async for item in from_server:
-                for line in self._lines(item.message):
+                if _is_large(
+                    item.message
+                ):  # encoding it may take seconds; calls and cancellations go on meanwhile
+                    lines = await anyio.to_thread.run_sync(self._lines, item.message)
+                else:
+                    lines = self._lines(item.message)
+                for line in lines:
                     while not self._outbox.offer(line):
                         await room.wait()
 
@@ -165,7 +173,11 @@ class Bridge:
             case JSONRPCError():
                 if message.id is None:
                     return []
-                return self._answer(message.id, self._session.error, _coded(message.error))
+                return self._answer(
+                    message.id,
+                    self._session.error,
+                    coded(message.error.model_dump(by_alias=True, mode="json")),
+                )
             case JSONRPCRequest() | JSONRPCNotification():
                 try:
                     line = encode(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
@@ -187,6 +199,16 @@ class Bridge:
         return settle(call_id, encoded)
 
 
+def _is_large(message: JSONRPCMessage) -> bool:
+    """Whether a response carries a long text, by which a tool's result tells its size."""
+    if not isinstance(message, JSONRPCResponse):
+        return False
+    content = message.result.get("content")
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and len(block.get("text") or "") > _LARGE for block in content
+    )
+
+
 def _sound_handshake(params: dict[str, Any] | None) -> dict[str, Any]:
     """The client's `initialize` params if the SDK accepts them, else the least that it accepts.
 
@@ -202,19 +224,3 @@ def _sound_handshake(params: dict[str, Any] | None) -> dict[str, Any]:
             "clientInfo": {"name": "unknown", "version": "0"},
         }
     return params
-
-
-def _coded(error: mcp_types.ErrorData) -> dict[str, Any]:
-    """The error object; where nobody gave it an object as data, its code's `data.kind`."""
-    if error.code == 0:  # the SDK's code for an exception nobody mapped, whose text may hold anything
-        return {
-            "code": mcp_types.INTERNAL_ERROR,
-            "message": _MASKED,
-            "data": {"kind": kind_of_code(mcp_types.INTERNAL_ERROR)},
-        }
-    data = error.data if isinstance(error.data, dict) else {"kind": kind_of_code(error.code)}
-    return {
-        "code": error.code,
-        "message": error.message,
-        "data": data,
-    }

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["HEAD", "LINE_LIMIT", "LineSplitter", "TooLong"]
+from mcpkit.messages import HEAD, TooLong
+
+__all__ = ["LINE_LIMIT", "LineSplitter"]
 
 LINE_LIMIT = 32 * 1024 * 1024
 """The longest message taken, in bytes without its newline."""
-
-HEAD = 64 * 1024
-"""How much of a message that is too long is kept, in bytes: enough to find its id."""
-
-
-class TooLong:
-    """Stands for a line over the limit; `head` is its beginning, the rest was discarded unread."""
-
-    __slots__ = ("head",)
-
-    def __init__(self, head: bytes) -> None:
-        self.head = head
 
 
 class LineSplitter:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from threading import RLock
 
-from mcpkit.stdio.messages import (
+from mcpkit.messages import (
     Batch,
     Fault,
     Notification,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcpkit.stdio.messages import Message, RequestId, Single
+    from mcpkit.messages import Message, RequestId, Single
     from mcpkit.surface import Surface
 
 __all__ = ["OPEN_BYTES", "OPEN_CALLS", "Delivery", "Session"]

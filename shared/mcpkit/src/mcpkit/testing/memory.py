@@ -56,12 +56,11 @@ async def connect_memory(app: Any, *, deadline: float = DEADLINE_SECONDS) -> Asy
     client = MemoryClient(to_server, deadline)
 
     async def collect() -> None:
-        async with from_server:
-            async for item in from_server:
-                client.deliver(item.message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+        async for item in from_server:
+            client.deliver(item.message.model_dump(by_alias=True, mode="json", exclude_unset=True))
         client.end()
 
-    async with to_server, background() as tasks:
+    async with to_server, server_in, server_out, from_server, background() as tasks:
         tasks.start_soon(_fastmcp.serve_streams, app, server_in, server_out)
         tasks.start_soon(collect)
         yield client

@@ -109,19 +109,17 @@ class _EntityCheck:
         """Note what the server refuses although validation, as the recorded reference defines it, does not."""
         entity = self._entity
         declared = entity.fields.get(entity.identifier.field)
-        reason = ""
         if declared is not None and not fits_type(identifier, declared.type):
-            reason = (
-                f"its id is outside the range of {declared.type} identifiers, so the repository will not load"
-            )
-        else:
-            try:
-                to_json(record.fields)
-            except NotJson as fault:
-                reason = f"the record {fault.reason}, so it cannot be returned"
-        if reason:
             self._notes.append(
-                f"{record.label}: valid, but mergeway-mcp will not serve {entity.name}: {reason}"
+                f"{record.label}: valid, but mergeway-mcp cannot load the repository: the id of this {entity.name} "
+                f"is outside the range of {declared.type} identifiers"
+            )
+            return
+        try:
+            to_json(record.fields)
+        except NotJson as fault:
+            self._notes.append(
+                f"{record.label}: valid, but mergeway-mcp cannot return this {entity.name}: it {fault.reason}"
             )
 
     def _report(self, record: Record, identifier: str, message: str) -> None:

@@ -24,14 +24,26 @@ ALIASED_NODES_PER_WRITTEN: Final = 99
 #: ... and never for more than this many plus a ninth of the values that are written out.
 MAX_ALIASED_NODES: Final = 1_000_000
 
+#: Few long texts named often enough are as bad as many values. In memory they are shared, in a reply they are not:
+#: this many characters may be repeated by aliases in all, ...
+FREE_ALIASED_CHARACTERS: Final = 1 << 20
+#: ... and beyond them this many times the characters that are written out.
+ALIASED_CHARACTERS_PER_WRITTEN: Final = 10
 
-def too_much_aliasing(*, written: int, aliased: int) -> bool:
+
+def too_much_aliasing(
+    *, written: int, aliased: int, written_characters: int = 0, aliased_characters: int = 0
+) -> bool:
     """Whether a document's aliases expand to more than it may ask for.
 
     Args:
         written: Nodes that stand in the document.
         aliased: Nodes that aliases add to them when every alias is replaced by what it names.
+        written_characters: Characters of the scalars that stand in the document.
+        aliased_characters: Characters that aliases add to them.
     """
+    if aliased_characters > FREE_ALIASED_CHARACTERS + ALIASED_CHARACTERS_PER_WRITTEN * written_characters:
+        return True
     if aliased <= FREE_ALIASED_NODES:
         return False
     return aliased > ALIASED_NODES_PER_WRITTEN * written or aliased > MAX_ALIASED_NODES + written // 9

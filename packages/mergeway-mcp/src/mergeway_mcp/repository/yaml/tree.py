@@ -51,11 +51,12 @@ _SIZE_CEILING: Final = 1 << 40
 class _Anchored:
     """A node with a name, and what it amounts to with every alias in it followed."""
 
-    __slots__ = ("height", "node", "open", "size")
+    __slots__ = ("characters", "height", "node", "open", "size")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.size = 1
+        self.characters = len(node.text)
         self.height = 0
         self.open = True
 
@@ -63,7 +64,7 @@ class _Anchored:
 class _Frame:
     """A list or map being filled."""
 
-    __slots__ = ("anchored", "height", "items", "key", "node", "pairs", "size")
+    __slots__ = ("anchored", "characters", "height", "items", "key", "node", "pairs", "size")
 
     def __init__(self, node: Node, anchored: _Anchored | None) -> None:
         self.node = node
@@ -76,6 +77,7 @@ class _Frame:
             node.pairs = self.pairs
         self.key: Node | None = None
         self.size = 1
+        self.characters = 0
         self.height = 1
 
     def add(self, child: Node) -> None:
@@ -111,21 +113,28 @@ def _compose_document(next_event: NextEvent) -> Node | None:
     frame = _Frame(root, None)
     stack: list[_Frame] = []
     anchors: dict[str, _Anchored] = {}
-    written = aliased = 0
+    written = aliased = written_characters = aliased_characters = 0
     while True:
         event = next_event()
         kind = type(event)
         if kind is DocumentEndEvent:
-            if too_much_aliasing(written=written, aliased=aliased):
+            if too_much_aliasing(
+                written=written,
+                aliased=aliased,
+                written_characters=written_characters,
+                aliased_characters=aliased_characters,
+            ):
                 raise YamlError("its aliases expand to too much data; write the repeated parts out")
             return root.items[0]
         if kind is SequenceEndEvent or kind is MappingEndEvent:
             closed = frame
             frame = stack.pop()
             frame.size = min(frame.size + closed.size, _SIZE_CEILING)
+            frame.characters = min(frame.characters + closed.characters, _SIZE_CEILING)
             frame.height = max(frame.height, closed.height + 1)
             if closed.anchored is not None:
                 closed.anchored.size = closed.size
+                closed.anchored.characters = closed.characters
                 closed.anchored.height = closed.height
                 closed.anchored.open = False
             frame.add(closed.node)
@@ -141,6 +150,8 @@ def _compose_document(next_event: NextEvent) -> Node | None:
                 raise _too_deep(line, column)
             aliased = min(aliased + target.size, _SIZE_CEILING)
             frame.size = min(frame.size + target.size, _SIZE_CEILING)
+            aliased_characters = min(aliased_characters + target.characters, _SIZE_CEILING)
+            frame.characters = min(frame.characters + target.characters, _SIZE_CEILING)
             frame.height = max(frame.height, target.height + 1)
             frame.add(target.node)
             continue
@@ -148,6 +159,8 @@ def _compose_document(next_event: NextEvent) -> Node | None:
         if kind is ScalarEvent:
             node = _scalar(event.value, event.style == "", event.tag, line, column)
             frame.size += 1
+            frame.characters += len(node.text)
+            written_characters += len(node.text)
         elif kind is MappingStartEvent:
             node = Node("mapping", _short_tag(event.tag) or MAP_TAG, line, column)
         else:

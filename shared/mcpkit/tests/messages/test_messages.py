@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpkit import errors
-from mcpkit.stdio import messages
-from mcpkit.stdio.framing import TooLong
-from mcpkit.stdio.messages import (
+from mcpkit import errors, messages
+from mcpkit.messages import (
     Batch,
     Fault,
     Notification,
     Request,
     Response,
+    TooLong,
     Unserialisable,
     encode,
     fault_answer,

@@ -1,4 +1,4 @@
-"""What one line of input is, and how answers are written. Pure.
+"""What one message is, and how answers are written; for stdio and HTTP alike. Pure.
 
 JSON-RPC 2.0 says which shapes are requests, notifications, responses and batches; the Model Context Protocol adds that
 `params` is an object and an `id` a string or an integer. A `params` of null counts as absent, which is what the SDK does.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-
-from mcpkit.stdio.framing import HEAD, TooLong
 
 TYPE_CHECKING = False  # importing typing for this constant would take longer than this module does
 if TYPE_CHECKING:
@@ -23,13 +21,17 @@ if TYPE_CHECKING:
 __all__ = [
     "BATCH_LIMIT",
     "DEPTH_LIMIT",
+    "HEAD",
     "Batch",
     "Fault",
     "Notification",
     "Request",
     "Response",
+    "TooLong",
     "Unserialisable",
+    "coded",
     "encode",
+    "encode_in_slices",
     "error_answer",
     "fault_answer",
     "has_modern_envelope",
@@ -49,7 +51,7 @@ _ENVELOPE_KEY = "io.modelcontextprotocol/protocolVersion"
 
 # Codes: JSON-RPC 2.0, section 5.1. Spelled here because mcpkit.errors needs typing; a test compares the two.
 _FAULTS = {
-    "parse_error": (-32700, "not valid JSON; send one JSON object a line, in UTF-8"),
+    "parse_error": (-32700, "not valid JSON; send one JSON object in UTF-8, on a line of its own over stdio"),
     "invalid_request": (-32600, "not a JSON-RPC 2.0 request with a string or integer id"),
     "invalid_params": (-32602, "params must be an object of valid Unicode strings"),
     "message_too_large": (-32600, "the message is longer than 32 MiB; send less at once"),
@@ -71,6 +73,9 @@ _FAULTS = {
     "unserialisable": (-32603, "the result holds a value that JSON cannot carry"),
 }
 
+_RESERVED_CODES = range(-32099, -32019)
+"""Codes of the protocol itself, from revision 2026-07-28 on."""
+
 _KINDS = {
     -32700: "parse_error",
     -32600: "invalid_request",
@@ -81,6 +86,19 @@ _KINDS = {
     -32021: "missing_client_capability",
     -32022: "unsupported_protocol_version",
 }
+
+
+HEAD = 64 * 1024
+"""How much of a message that is too long is kept, in bytes: enough to find its id."""
+
+
+class TooLong:
+    """Stands for a line over the limit; `head` is its beginning, the rest was discarded unread."""
+
+    __slots__ = ("head",)
+
+    def __init__(self, head: bytes) -> None:
+        self.head = head
 
 
 class Fault:
@@ -283,6 +301,30 @@ def _id_of(token: bytes) -> RequestId | None:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+_SLICE = 256
+_SLICED_DEPTH = 4
+
+
+def encode_in_slices(encoder: json.JSONEncoder, value: Any, depth: int = _SLICED_DEPTH) -> Iterator[str]:
+    """The text of `encoder.encode(value)` in pieces, long lists a few hundred members at a time.
+
+    One call of the C encoder lets no other thread run until it is done; between the pieces they can.
+    """
+    if type(value) is list and len(value) > _SLICE:
+        for start in range(0, len(value), _SLICE):
+            yield ("[" if start == 0 else ",") + encoder.encode(value[start : start + _SLICE])[1:-1]
+        yield "]"
+    elif type(value) is dict and value and depth and all(type(key) is str for key in value):
+        opening = "{"
+        for key in sorted(value) if encoder.sort_keys else value:
+            yield f"{opening}{encoder.encode(key)}{encoder.key_separator}"
+            yield from encode_in_slices(encoder, value[key], depth - 1)
+            opening = encoder.item_separator
+        yield "}"
+    else:
+        yield encoder.encode(value)
+
+
 def encode(value: object) -> bytes:
     """Compact JSON in UTF-8 on one line.
 
@@ -290,7 +332,7 @@ def encode(value: object) -> bytes:
         Unserialisable: JSON or UTF-8 cannot carry the value.
     """
     try:
-        return _ENCODER.encode(value).encode("utf-8")
+        return "".join(encode_in_slices(_ENCODER, value)).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
         raise Unserialisable(type(error).__name__) from None
 
@@ -314,3 +356,19 @@ def fault_answer(fault: Fault) -> bytes:
 def kind_of_code(code: int) -> str:
     """The `data.kind` of an error that came without one."""
     return _KINDS.get(code, "server_error")
+
+
+def coded(error: dict[str, Any]) -> dict[str, Any]:
+    """The error object of a response, with a `data.kind` where no one gave it data of its own.
+
+    What a server put into `data` stays as it is; the codes that the specification reserves for the protocol always get
+    their kind. Code 0 is what the SDK makes of an exception nobody mapped: its text may hold anything and is masked.
+    """
+    code, data = error["code"], error.get("data")
+    if code == 0:
+        code, message = _FAULTS["internal_error"]
+        return {"code": code, "message": message, "data": {"kind": "internal_error"}}
+    data = data if isinstance(data, dict) else {}
+    if not data or code in _RESERVED_CODES:
+        data = {"kind": kind_of_code(code), **data}
+    return {"code": code, "message": error["message"], "data": data}

@@ -1,0 +1,139 @@
+"""Every figure that the project promises, in one command, each beside its peer in the same run.
+
+    uv run python -m tests.benchmarks                    everything: about ten minutes
+    uv run python -m tests.benchmarks --scale quick      smaller repositories and fewer rounds
+    uv run python -m tests.benchmarks --only start,http  some of it
+
+Prints Markdown, or JSON with `--json`. With `--strict` the exit code is 1 if a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.benchmarks.figures import Fact, Figure, Report
+from tests.benchmarks.http_calls import http_calls
+from tests.benchmarks.large import large_answers
+from tests.benchmarks.loading import first_load, peak_memory
+from tests.benchmarks.records import Generated, generate
+from tests.benchmarks.start import idle_memory, starts
+from tests.benchmarks.warm import first_answer, warm_calls
+
+
+class Scale(NamedTuple):
+    """How much is measured.
+
+    Attributes:
+        sizes: Repositories, as (records, files); the last one serves for the large answers.
+        starts: Rounds of starting processes.
+        warm: Rounds of warm calls.
+        loads: Rounds of loading, for each repository.
+        large: Rounds of large answers.
+        http: Rounds of HTTP stretches.
+        http_seconds: Length of such a stretch.
+    """
+
+    sizes: tuple[tuple[int, int], ...]
+    starts: int
+    warm: int
+    loads: tuple[int, ...]
+    large: int
+    http: int
+    http_seconds: float
+
+
+SCALES: Final = {
+    "full": Scale(((10_000, 1_000), (100_000, 1_000)), 11, 201, (5, 3), 3, 9, 2.0),
+    "quick": Scale(((2_000, 200), (10_000, 1_000)), 5, 101, (3, 3), 3, 3, 1.0),
+    "tiny": Scale(((40, 4),), 1, 2, (1,), 1, 1, 0.05),
+}
+
+Found = Iterable[Figure | Fact]
+
+
+def groups(
+    scale: Scale, folder: Path, repositories: Callable[[], list[Generated]]
+) -> Mapping[str, Callable[[], Iterable[Found]]]:
+    """What can be measured, by name."""
+    return {
+        "start": lambda: [starts(rounds=scale.starts), idle_memory(folder, rounds=max(1, scale.starts // 3))],
+        "warm": lambda: (warm_calls(made, folder, rounds=scale.warm) for made in repositories()),
+        "load": lambda: (
+            first_load(made, rounds=rounds) for made, rounds in zip(repositories(), scale.loads, strict=True)
+        ),
+        "memory": lambda: map(peak_memory, repositories()),
+        "large": lambda: [
+            *map(first_answer, repositories()),
+            large_answers(repositories()[-1], rounds=scale.large),
+        ],
+        "http": lambda: [http_calls(folder, rounds=scale.http, seconds=scale.http_seconds)],
+    }
+
+
+def measure(scale: Scale, wanted: Iterable[str], say: Callable[[str], object]) -> Report:
+    """Measure what is wanted, in a folder of its own that is removed again."""
+    figures: list[Figure] = []
+    facts = [_machine()]
+    made: list[Generated] = []
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as name:
+        folder = Path(os.path.realpath(name))
+
+        def repositories() -> list[Generated]:
+            if not made:
+                for records, files in scale.sizes:
+                    made.append(generate(folder / f"records-{records}", records=records, files=files))
+            return made
+
+        known = groups(scale, folder, repositories)
+        for group in wanted:
+            started = time.perf_counter()
+            for found in known[group]():
+                for item in found:
+                    if isinstance(item, Figure):
+                        figures.append(item)
+                    else:
+                        facts.append(item)
+            say(f"{group}: {time.perf_counter() - started:.0f} s")
+    return Report(figures, facts)
+
+
+def _machine() -> Fact:
+    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+    return Fact(
+        "machine",
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} processors{load}",
+    )
+
+
+def main() -> int:
+    """The command line."""
+    names = ("start", "warm", "load", "memory", "large", "http")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks", description="Measure everything beside its peers."
+    )
+    parser.add_argument("--scale", choices=SCALES, default="full", help="how much (full)")
+    parser.add_argument("--only", default=",".join(names), help=f"some of {','.join(names)}")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--strict", action="store_true", help="exit 1 if a target is missed")
+    options = parser.parse_args()
+    wanted = options.only.split(",")
+    if unknown := [name for name in wanted if name not in names]:
+        parser.error(f"--only knows {', '.join(names)}, not {', '.join(unknown)}")
+    report = measure(SCALES[options.scale], wanted, lambda text: print(text, file=sys.stderr, flush=True))
+    text = json.dumps(report.as_json()) if options.json else report.as_markdown()
+    # The tables hold signs that a console's own encoding may lack.
+    sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
+    return 1 if options.strict and report.missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
