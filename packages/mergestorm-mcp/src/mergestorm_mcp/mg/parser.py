@@ -15,10 +15,20 @@ from typing import Any, Final, NoReturn
 
 from mergestorm_mcp import __version__
 
-__all__ = ["SETTINGS_CHOICES", "SETTINGS_SWITCHES", "LineError", "parse", "pull_request"]
+__all__ = [
+    "COMMANDS",
+    "SETTINGS_CHOICES",
+    "SETTINGS_SWITCHES",
+    "SUBCOMMANDS",
+    "LineError",
+    "parse",
+    "pull_request",
+]
 
 _OWNER_REPO: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,98})/[A-Za-z0-9._-]{1,100}")
 _MAX_WAIT: Final = 86_400.0
+_OPTIONAL: Final = frozenset({"limit", "list", "repository"})
+"""Positional arguments with a check: argparse would check the mark for "left out" as well, so theirs is None."""
 
 SETTINGS_SWITCHES: Final = {
     "auto-review": ("auto_review_enabled", "Vortex reviews new heads by itself."),
@@ -87,7 +97,9 @@ def parse(arguments: Sequence[str]) -> dict[str, Any]:
     parser = _build()
     _known_command(arguments)
     found, unknown = parser.parse_known_args(list(arguments))
-    values = vars(found)
+    values = {
+        name: value for name, value in vars(found).items() if value is not None or name not in _OPTIONAL
+    }
     if unknown:
         flags = [item.partition("=")[0] for item in unknown if item.startswith("-")]
         what = f"unknown flag {flags[0]}" if flags else "one argument too many"
@@ -99,7 +111,7 @@ COMMANDS: Final = (
     "login", "logout", "whoami", "credits", "usage", "settings", "repo-settings", "review", "pr", "jobs", "status",
     "dismiss", "issue", "queue", "stack",
 )  # fmt: skip
-_SUBCOMMANDS: Final = {
+SUBCOMMANDS: Final = {
     "issue": ("create",),
     "stack": ("list", "ls", "adopt", "status", "set", "wait", "watch", "publish", "publish-status"),
 }
@@ -112,7 +124,7 @@ def _known_command(arguments: Sequence[str]) -> None:
         return
     if words[0] not in COMMANDS:
         raise LineError("there is no such command", "mg --help", 1)
-    below = _SUBCOMMANDS.get(words[0])
+    below = SUBCOMMANDS.get(words[0])
     if below and len(words) == 2 and not words[1].startswith("-") and words[1] not in below:
         raise LineError(f"{words[0]} has no such command", f"mg {words[0]} --help", 1)
 
@@ -196,7 +208,7 @@ def _settings(commands: Any) -> None:
         commands, "repo-settings", "Show settings of repositories, or change those of one; default clears one.",
         "repo-settings", "repo-settings acme/shop --auto-patch off", "repo-settings acme/shop --auto-land default",
     )  # fmt: skip
-    own.add_argument("repository", nargs="?", type=_repository, metavar="owner/repo")
+    own.add_argument("repository", nargs="?", default=None, type=_repository, metavar="owner/repo")
     for flag in ("auto-patch", "auto-review", "auto-land", "merge-queue-batch", "merge-queue-overdrive"):
         own.add_argument(f"--{flag}", type=_on_off_default, metavar="on|off|default")
     own.add_argument("--merge-queue-batch-size", type=_or_default(_whole(2, 8)), metavar="N|default")
@@ -249,7 +261,7 @@ def _reviews(commands: Any) -> None:
         "--timeout", type=_seconds(1), metavar="S", help="seconds to wait (default 480); implies --wait"
     )
     jobs = _command(commands, "jobs", "List the newest review jobs.", "jobs", "jobs 50 --json")
-    jobs.add_argument("limit", nargs="?", type=_whole(1, 50), metavar="n")
+    jobs.add_argument("limit", nargs="?", default=None, type=_whole(1, 50), metavar="n")
     status = _command(
         commands,
         "status",
@@ -298,7 +310,7 @@ def _issues(commands: Any) -> None:
 
 def _stacks(commands: Any) -> None:
     queue = _command(commands, "queue", "List the merge queue.", "queue", "queue --stack <stack id> --json")
-    queue.add_argument("list", nargs="?", choices=("list",), help=argparse.SUPPRESS)
+    queue.add_argument("list", nargs="?", default=None, choices=("list",), help=argparse.SUPPRESS)
     queue.add_argument("--stack", dest="stack_id", type=_stack_id, metavar="ID", help="only this stack")
     stack = commands.add_parser(
         "stack", help="Stacks of pull requests.", description="Stacks of pull requests.",

@@ -88,11 +88,11 @@ class Terminal:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold" if self._colour else "none")
         for header in headers:
             table.add_column(header, overflow="fold")
         for row in cells:
-            table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+            table.add_row(*(Text(cell, style=_STYLES.get(cell, "") if self._colour else "") for cell in row))
         with self._hidden():
             self._console(self.out).print(table)
 
