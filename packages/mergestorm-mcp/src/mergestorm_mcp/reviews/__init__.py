@@ -1,0 +1,1 @@
+"""Reviews: the envelope of a local job, and the waits for a job or for a pull request's review."""

@@ -1,0 +1,55 @@
+"""What the service made of a dismissal: a result, a refusal with the service's code, or a failure (contract 3.7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mergestorm_mcp.api.client import Reply
+from mergestorm_mcp.api.refusals import failed_to, raise_rate_limit, service_words
+from mergestorm_mcp.errors import EXIT_FAILED, CommandError
+from mergestorm_mcp.reviews.poll import review_failed
+from mergestorm_mcp.text import plain
+
+__all__ = ["Refusal", "read_dismissal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The service refused, and wrote nothing.
+
+    Attributes:
+        status: HTTP status.
+        code: the service's code: stale_head, review_mismatch, review_not_found, unknown_finding, invalid_input,
+            forbidden, or a later one.
+        message: its sentence.
+    """
+
+    status: int
+    code: str
+    message: str
+
+
+def read_dismissal(reply: Reply) -> dict[str, Any] | Refusal:
+    """Read an answer.
+
+    Raises:
+        CommandError: `rate_limited`; `not_found` (exit 4) where the service has no dismissals; `review_failed` (exit 4)
+            for anything else.
+    """
+    if reply.ok and isinstance(reply.body, dict) and reply.text("status") is not None:
+        return reply.body
+    raise_rate_limit(reply)
+    code = reply.text("error")
+    if not reply.ok and code is not None:
+        shown = plain(code, 100)
+        return Refusal(
+            reply.status, shown, service_words(reply) or f"Mergestorm refused the dismissal: {shown}."
+        )
+    if reply.status == 404:
+        raise CommandError(
+            "This Mergestorm service cannot dismiss findings; check the address or update it.",
+            exit_code=EXIT_FAILED,
+            code="not_found",
+        )
+    raise review_failed(failed_to("dismiss findings", reply).message)
