@@ -21,6 +21,7 @@ _MODULES = {
     "logout": "login",
     "review": "reviews",
     "pr": "reviews",
+    "queue": "queue",
     "status": "reviews",
     "stack wait": "stacks",
     "stack watch": "stacks",

@@ -16,7 +16,7 @@ from mergestorm_mcp.mg.outcome import Call, Outcome, exit_code_of
 from mergestorm_mcp.mg.parser import SETTINGS_CHOICES, SETTINGS_SWITCHES, pull_request
 from mergestorm_mcp.mg.terminal import Terminal
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "queue_list"]
 
 _MAX_BODY: Final = 65_536
 _POLICY: Final = ("auto_land", "auto_review", "auto_patch", "auto_resolve_conflicts", "auto_fix_ci")
@@ -177,7 +177,7 @@ def _or_account(value: Any) -> Any:
 # -- stacks --------------------------------------------------------------------------------------------------------
 
 
-async def queue(call: Call) -> Outcome:
+async def queue_list(call: Call) -> Outcome:
     """The merge queue."""
 
     def show(terminal: Terminal, data: Data) -> None:
@@ -286,7 +286,6 @@ COMMANDS: Final[Mapping[str, Callable[[Call], Awaitable[Outcome]]]] = {
     "issue create": issue_create,
     "settings": settings,
     "repo-settings": repo_settings,
-    "queue": queue,
     "stack list": stack_list,
     "stack adopt": stack_adopt,
     "stack status": stack_status,
