@@ -15,6 +15,7 @@ from mergestorm_mcp.errors import EXIT_FAILED, EXIT_GENERIC, usage
 from mergestorm_mcp.mg.outcome import Call, Outcome, exit_code_of
 from mergestorm_mcp.mg.parser import SETTINGS_CHOICES, SETTINGS_SWITCHES, pull_request
 from mergestorm_mcp.mg.terminal import Terminal
+from mergestorm_mcp.mg.words import in_commands
 
 __all__ = ["COMMANDS", "queue_list"]
 
@@ -321,7 +322,7 @@ async def _tool(
     tool = next(item for item in offered if item.name == name)
     result = await tool.run(dict(arguments))
     data: Data = result.structured_content or {}
-    summary = _for_people(result.content[0].text, data)
+    summary = in_commands(_for_people(result.content[0].text, data))
     if result.is_error:
         code = exit_code_of(data.get("error", {}), refused)
         return Outcome(data, lambda terminal: terminal.note(f"mg: {summary}"), code)
