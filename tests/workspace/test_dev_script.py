@@ -132,7 +132,11 @@ def test_test_with_arguments_hands_them_to_pytest_without_the_gate(dev: ModuleTy
 
 
 def test_check_types_every_member(dev: ModuleType, members: list[Path]) -> None:
-    typed = {command[-1] for command in dev.chores([])["check"] if "mypy" in command}
+    typed = {
+        command[command.index("--directory") + 1]
+        for command in dev.chores([])["check"]
+        if "mypy" in command and "--directory" in command
+    }
     assert {str(member) for member in members} <= typed
 
 

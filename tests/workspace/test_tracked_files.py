@@ -150,7 +150,8 @@ def test_the_root_knows_every_member(root: Path, members: list[Path]) -> None:
             "dependencies": name in installed,
             "sources": tools["uv"]["sources"].get(name) == {"workspace": True},
             "coverage": module in tools["coverage"]["run"]["source_pkgs"],
-            "mypy_path": f"{folder.relative_to(root).as_posix()}/src" in tools["mypy"]["mypy_path"],
+            "mypy_path": f"$MYPY_CONFIG_FILE_DIR/{folder.relative_to(root).as_posix()}/src"
+            in tools["mypy"]["mypy_path"],
         }
         unknown += [f"{name}: {where}" for where, is_known in known.items() if not is_known]
     assert unknown == []

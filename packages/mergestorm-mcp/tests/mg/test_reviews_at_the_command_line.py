@@ -224,3 +224,13 @@ async def test_a_review_nobody_saw_is_exit_5(mg: Any, service: Any, exchange: Ex
                           "respond": {"status": 404, "body": {}}}])  # fmt: skip
     ran = await mg("pr", "ada/engine#64", "--timeout", "30")
     assert (ran.code, ran.document["status"]) == (5, "none")
+
+
+async def test_messages_name_commands_where_the_server_s_name_tools(
+    mg: Any, changed: Any, submitted: Any
+) -> None:
+    submitted({"status": "queued"}, DONE)  # accepted without an id
+    ran = await mg("review")
+    assert ran.code == 1
+    assert "`mg jobs`" in ran.err
+    assert "review_list" not in ran.err

@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
+
+from mergestorm_mcp.runtime import Runtime
 
 ID = "1f0e6f0a-52b1-4a0e-9c58-6d7f2f6a9b01"
 HEAD = "0000000b" * 5
@@ -112,6 +115,20 @@ async def test_a_wait_whose_time_is_up_is_exit_5_with_the_envelope(
     showing(green_stack)
     ran = await mg("stack", "wait", ID, "--timeout", "10", "--json")
     assert (ran.code, ran.document["status"]) == (5, "waiting")
+
+
+@pytest.mark.anyio
+async def test_a_wait_that_read_nothing_before_its_end_is_a_failure(
+    mg: Any, raw_service: Any, runtime: Runtime
+) -> None:
+    async def silent(_stream: Any, _number: int) -> None:
+        await anyio.sleep_forever()
+
+    async with raw_service(silent) as deaf:
+        variables = {**runtime.environment.variables, "MERGESTORM_API_URL": deaf.base}
+        runtime.environment = replace(runtime.environment, variables=variables)
+        ran = await mg("stack", "wait", ID, "--timeout", "0.2", "--json")
+    assert (ran.code, ran.document["status"], ran.document["assessment"]) == (1, "failed", "unavailable")
 
 
 @pytest.mark.anyio

@@ -21,6 +21,7 @@ _MODULES = {
     "logout": "login",
     "review": "reviews",
     "pr": "reviews",
+    "queue": "queue",
     "status": "reviews",
     "stack wait": "stacks",
     "stack watch": "stacks",
@@ -109,6 +110,7 @@ async def run(values: dict[str, Any], runtime: Runtime, terminal: Terminal) -> i
     """
     from mergestorm_mcp.errors import CommandError
     from mergestorm_mcp.mg.outcome import Call, error_document
+    from mergestorm_mcp.mg.words import in_commands
 
     try:
         if values["command"] in _IN_A_CHECKOUT:
@@ -118,7 +120,7 @@ async def run(values: dict[str, Any], runtime: Runtime, terminal: Terminal) -> i
         outcome = await _command(values["command"])(Call(values, runtime, terminal))
     except CommandError as error:
         code = f" [{error.code}]" if error.code is not None else ""
-        terminal.note(f"mg: {error.message}{code}")
+        terminal.note(f"mg: {in_commands(error.message)}{code}")
         if values["json"]:
             terminal.document(error_document(error))
         return error.exit_code

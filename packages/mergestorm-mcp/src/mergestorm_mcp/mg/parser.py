@@ -27,7 +27,7 @@ __all__ = [
 
 _OWNER_REPO: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,98})/[A-Za-z0-9._-]{1,100}")
 _MAX_WAIT: Final = 86_400.0
-_OPTIONAL: Final = frozenset({"limit", "list", "repository"})
+_OPTIONAL: Final = frozenset({"limit", "repository", "verb"})
 """Positional arguments with a check: argparse would check the mark for "left out" as well, so theirs is None."""
 
 SETTINGS_SWITCHES: Final = {
@@ -309,9 +309,20 @@ def _issues(commands: Any) -> None:
 
 
 def _stacks(commands: Any) -> None:
-    queue = _command(commands, "queue", "List the merge queue.", "queue", "queue --stack <stack id> --json")
-    queue.add_argument("list", nargs="?", default=None, choices=("list",), help=argparse.SUPPRESS)
-    queue.add_argument("--stack", dest="stack_id", type=_stack_id, metavar="ID", help="only this stack")
+    queue = _command(
+        commands,
+        "queue",
+        "List the merge queue, put a stack in it, or take one out.",
+        "queue",
+        "queue --stack <stack id> --json",
+        "queue add <stack id>",
+        "queue rm <entry or stack id>",
+    )
+    queue.add_argument(
+        "verb", nargs="?", default=None, choices=("list", "add", "rm"), help="what to do (default list)"
+    )
+    queue.add_argument("target", nargs="?", help="stack id, or for rm also the id of an entry")
+    queue.add_argument("--stack", dest="stack_id", type=_stack_id, metavar="ID", help="list only this stack")
     stack = commands.add_parser(
         "stack", help="Stacks of pull requests.", description="Stacks of pull requests.",
         epilog="Examples:\n  mg stack list\n  mg stack watch <stack id>",
@@ -474,6 +485,15 @@ def _repository(text: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError("must be owner/repo")
     owner, _, repo = text.partition("/")
     return owner, repo
+
+
+def is_stack_id(text: str) -> bool:
+    """Whether a text is a stack id: a UUID of version 1 to 5."""
+    try:
+        _stack_id(text)
+    except argparse.ArgumentTypeError:
+        return False
+    return True
 
 
 def _stack_id(text: str) -> str:

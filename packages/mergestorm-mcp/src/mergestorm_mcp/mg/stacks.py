@@ -32,7 +32,8 @@ async def wait(call: Call) -> Outcome:
         try:
             envelope = await watch_slice(reader, stack_id, terms)
         except StackWatchTimeout as timeout:
-            return _shown(timeout.envelope, EXIT_TIMEOUT)
+            unread = timeout.envelope.status == "failed"  # not one good read: that is no "nothing happened"
+            return _shown(timeout.envelope, EXIT_GENERIC if unread else EXIT_TIMEOUT)
         except StackWatchError as error:
             if not error.envelope.done:
                 return _unread(error)

@@ -15,8 +15,9 @@ from mergestorm_mcp.errors import EXIT_FAILED, EXIT_GENERIC, usage
 from mergestorm_mcp.mg.outcome import Call, Outcome, exit_code_of
 from mergestorm_mcp.mg.parser import SETTINGS_CHOICES, SETTINGS_SWITCHES, pull_request
 from mergestorm_mcp.mg.terminal import Terminal
+from mergestorm_mcp.mg.words import in_commands
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "queue_list"]
 
 _MAX_BODY: Final = 65_536
 _POLICY: Final = ("auto_land", "auto_review", "auto_patch", "auto_resolve_conflicts", "auto_fix_ci")
@@ -177,7 +178,7 @@ def _or_account(value: Any) -> Any:
 # -- stacks --------------------------------------------------------------------------------------------------------
 
 
-async def queue(call: Call) -> Outcome:
+async def queue_list(call: Call) -> Outcome:
     """The merge queue."""
 
     def show(terminal: Terminal, data: Data) -> None:
@@ -286,7 +287,6 @@ COMMANDS: Final[Mapping[str, Callable[[Call], Awaitable[Outcome]]]] = {
     "issue create": issue_create,
     "settings": settings,
     "repo-settings": repo_settings,
-    "queue": queue,
     "stack list": stack_list,
     "stack adopt": stack_adopt,
     "stack status": stack_status,
@@ -322,7 +322,7 @@ async def _tool(
     tool = next(item for item in offered if item.name == name)
     result = await tool.run(dict(arguments))
     data: Data = result.structured_content or {}
-    summary = _for_people(result.content[0].text, data)
+    summary = in_commands(_for_people(result.content[0].text, data))
     if result.is_error:
         code = exit_code_of(data.get("error", {}), refused)
         return Outcome(data, lambda terminal: terminal.note(f"mg: {summary}"), code)
