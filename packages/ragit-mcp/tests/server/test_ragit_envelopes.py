@@ -17,6 +17,7 @@ from mcpkit.testing import Outcome, connect_memory
 from ragit_mcp import __version__
 from ragit_mcp.config import load_config
 from ragit_mcp.errors import ERRORS
+from ragit_mcp.retrieval import Searcher
 from ragit_mcp.server import tools as server_tools
 from ragit_mcp.server.tools import create
 
@@ -165,6 +166,25 @@ async def test_an_unexpected_fault_leaks_nothing_and_leaves_one_masked_line(
     assert "\n" not in line
     assert record.exc_info is None
     assert line.split(":")[0] in error["message"]
+
+
+async def test_a_fault_while_loading_ahead_is_one_masked_line_and_fails_no_call(
+    harbour: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = "ghp_" + "a1B2" * 9
+
+    def broken(_searcher: object) -> None:
+        raise ZeroDivisionError(f"{secret}\nsecond line")
+
+    monkeypatch.setattr(Searcher, "warm", broken)
+    app = create(str(harbour.root), warm=True)
+    for thread in threading.enumerate():
+        if thread.name == "warm":
+            thread.join(30)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "ZeroDivisionError" in line
+    assert secret not in line
+    assert checked(await ask(app, "ragit_query", {"question": "crane"}), "ragit_query")["ok"]
 
 
 class EmbeddingService(ThreadingHTTPServer):

@@ -79,12 +79,18 @@ class Envelopes:
 
     def unexpected(self, tool: str, error: BaseException) -> PreparedResult:
         """A fault of ours: nothing of it leaves; one masked line with a reference goes to stderr."""
-        reference = secrets.token_hex(4)
-        said = " ".join(masked_text(str(error)).text.split())[:500]
-        _LOG.error("%s: %s in %s: %s", reference, type(error).__name__, tool, said)
+        reference = self.record(tool, error)
         code = "MCP_INTERNAL_ERROR"
         message = f"The MCP tool failed unexpectedly; the server's stderr has reference {reference}."
         return self.failure(tool, ServerError(code, message))
+
+    @staticmethod
+    def record(place: str, error: BaseException) -> str:
+        """Write one masked line about a fault of ours to stderr; the reference that stands in it."""
+        reference = secrets.token_hex(4)
+        said = " ".join(masked_text(str(error)).text.split())[:500]
+        _LOG.error("%s: %s in %s: %s", reference, type(error).__name__, place, said)
+        return reference
 
     def _head(self, tool: str) -> dict[str, Any]:
         return {"tool": tool, "version": __version__, "cwd": self._cwd}

@@ -131,6 +131,14 @@ class _UnknownTools(Middleware):
         return await call_next(context)
 
 
+def _warm(searcher: Searcher) -> None:
+    """Load ahead; a fault here must not put a traceback on stderr, and ends no call."""
+    try:
+        searcher.warm()
+    except Exception as error:  # noqa: BLE001 - the thread's boundary: one masked line, as for a call
+        Envelopes.record("warm", error)
+
+
 def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
     """The MCP server over the repository at `cwd`.
 
@@ -236,5 +244,5 @@ def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
     for tool in tools:
         app.add_tool(tool)
     if warm:
-        threading.Thread(target=searcher.warm, name="warm", daemon=True).start()
+        threading.Thread(target=_warm, args=(searcher,), name="warm", daemon=True).start()
     return app
