@@ -230,10 +230,6 @@ def service() -> Iterator[EmbeddingService]:
         thread.join(10)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="opening a store compares the service's address, which a store does not keep: no remote ingest succeeds",
-)
 async def test_a_remote_provider_is_never_asked_by_the_server(
     plain: Any, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
