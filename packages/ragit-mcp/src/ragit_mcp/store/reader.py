@@ -483,7 +483,10 @@ def _open(root: str, pointer: Pointer) -> Store:
         with database.coded_sqlite_errors():
             dimensions = database.check_schema(connection)
             meta = dict(connection.execute("SELECT key, value FROM meta"))
-        if dimensions != pointer.contract.dimensions or contract_of(meta).identity != pointer.contract.identity:
+        if (
+            dimensions != pointer.contract.dimensions
+            or contract_of(meta).identity != pointer.contract.identity
+        ):
             raise store_unavailable("corrupt")
         stack.pop_all()
     return Store(root, pointer, connection, hold)
