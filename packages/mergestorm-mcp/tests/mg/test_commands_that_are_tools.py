@@ -281,3 +281,59 @@ async def test_a_git_file_that_points_at_a_foreign_repository_is_not_followed(
     service.play([])
     ran = await mg("stack", "publish-status", "--json")
     assert (ran.code, ran.document["error"]["code"]) == (2, "outside_sandbox")
+
+
+async def test_several_repositories_are_a_table(mg: Any, service: Any, exchange: Exchange) -> None:
+    first = {"owner": "ada", "repo": "engine", "auto_review_enabled": True, "auto_patch_enabled": None}
+    second = {"owner": "ada", "repo": "loom", "auto_review_enabled": None, "auto_land_default": False}
+    service.play([
+        exchange("GET", "repo-settings", {"repositories": [first, second]}),
+        exchange("GET", "repo-settings", {"repositories": []}),
+    ])
+    assert (await mg("repo-settings")).out.splitlines()[1:] == [
+        "ada/engine\ton\taccount\taccount",
+        "ada/loom\taccount\taccount\toff",
+    ]
+    assert (await mg("repo-settings")).code == 0
+
+
+async def test_paths_that_land_alone_are_cleared_with_default(
+    mg: Any, service: Any, exchange: Exchange
+) -> None:
+    sent = {"owner": "ada", "repo": "engine", "merge_queue_lands_alone_paths": None}
+    script = service.play([exchange("PATCH", "repo-settings", sent, sent=sent)])
+    assert (await mg("repo-settings", "ada/engine", "--lands-alone", "default")).code == 0
+    assert script.leftovers() == []
+    mixed = ("--lands-alone", "default", "--lands-alone", "db/")
+    assert (await mg("repo-settings", "ada/engine", *mixed)).code == 2
+
+
+async def test_empty_lists_are_told_in_words(mg: Any, service: Any, exchange: Exchange) -> None:
+    empty: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+        ("reviews", {"limit": "10"}, {"items": []}),
+        ("stacks", {}, {"stacks": []}),
+        ("stacks/queue", {}, {"entries": []}),
+    ]
+    service.play(
+        routes=[
+            {"match": exchange("GET", path, query=query)["expect"], "respond": {"status": 200, "body": body}}
+            for path, query, body in empty
+        ]
+    )
+    for words in (("jobs",), ("stack", "list"), ("queue",)):
+        ran = await mg(*words)
+        assert ran.code == 0
+        assert len(ran.out.splitlines()) == 1
+        assert ran.out.startswith("No ")
+
+
+@pytest.mark.parametrize(
+    "words", [("ada/engine",), ("ada/engine#0",), ("engine#1",), ("ada/engine", "1", "2")]
+)
+async def test_a_pull_request_that_is_not_named_as_one_is_refused(
+    mg: Any, service: Any, words: tuple[str, ...]
+) -> None:
+    script = service.play([])
+    assert (await mg("stack", "adopt", *words)).code == 2
+    assert (await mg("pr", *words)).code == 2
+    assert script.leftovers() == []
