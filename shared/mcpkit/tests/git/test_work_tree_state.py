@@ -540,7 +540,10 @@ def test_no_program_of_the_repository_runs(
             git(place, "config", key, value)
         git(place, "config", "core.untrackedCache", "true")
     user = tmp_path / "gitconfig"
-    user.write_text(f"[core]\n\tfsmonitor = {program}\n\tpager = {program}\n[alias]\n\tconfig = !{program}\n")
+    user.write_text(
+        f"[core]\n\tfsmonitor = {program}\n\tpager = {program}\n[alias]\n\tconfig = !{program}\n",
+        encoding="utf-8",
+    )
     for name in ("a", "b", "c", "sub/x"):
         (path / name).write_bytes(b"changed\r\n")
     git(path, "status", check=False)
