@@ -25,7 +25,7 @@ UV_HOME = ROOT / ".uv"
 UV_PINNED = (0, 13, 9)
 UV_MINIMUM = (0, 9)  # [tool.uv] required-version in pyproject.toml
 UV = "uv=={}.{}.{}".format(*UV_PINNED)
-COVERAGE = ["--cov", "--cov-report=term", "--cov-fail-under=90"]
+COVERAGE = ["--cov", "--cov-report=term", "--cov-fail-under=95"]
 HELP = f"""dev.py: uv could not be installed with this Python's pip or venv. Get {UV} as
 https://docs.astral.sh/uv/getting-started/installation/ says, or give this Python pip and venv
 (Debian and Ubuntu: apt install python3-pip python3-venv), and try again."""
