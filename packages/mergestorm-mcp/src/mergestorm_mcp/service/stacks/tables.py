@@ -66,7 +66,6 @@ CREATE TABLE IF NOT EXISTS units (
     land_target TEXT NOT NULL,
     state TEXT NOT NULL,
     land_pull INTEGER,
-    block_reason TEXT,
     UNIQUE (repo_id, number)
 ) STRICT;
 
