@@ -1,0 +1,15 @@
+"""The tables of every room, in the order in which they refer to each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mergestorm_mcp.service import knobs, timeline
+from mergestorm_mcp.service.accounts import tables as accounts
+
+__all__ = ["SCHEMAS", "VERSION"]
+
+VERSION: Final = 1
+"""Raised whenever a table changes; a data folder of another version is refused."""
+
+SCHEMAS: Final = (timeline.SCHEMA, knobs.SCHEMA, accounts.SCHEMA)
