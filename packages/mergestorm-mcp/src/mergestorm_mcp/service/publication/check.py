@@ -62,14 +62,18 @@ def check(body: PublishBody) -> CheckedPublication:
     for name in (body.branch, body.base):
         check_branch_name(name)
         if _RESERVED.match(name):
-            raise _refused("reserved_branch", "Branches named mg-stack-* and mg-park-* are the service's own.")
+            raise _refused(
+                "reserved_branch", "Branches named mg-stack-* and mg-park-* are the service's own."
+            )
     if body.branch == body.base:
         raise _refused("reserved_branch", "A branch cannot be published onto itself.")
     _check_words(body)
     if not body.commits:
         raise _refused("no_commits", "There is no commit to publish.")
     if len(body.commits) > limits.MAX_COMMITS:
-        raise _refused("too_many_commits", f"At most {limits.MAX_COMMITS} commits can be published at a time.")
+        raise _refused(
+            "too_many_commits", f"At most {limits.MAX_COMMITS} commits can be published at a time."
+        )
     _check_paths(change for commit in body.commits for change in commit.changes)
     blobs = _contents(body)
     commits = tuple(_commit(commit, blobs) for commit in body.commits)
@@ -134,7 +138,9 @@ def _contents(body: PublishBody) -> dict[str, GitObject]:
             raise _refused("file_too_large", f"A file is larger than {limits.MAX_FILE_BYTES} bytes.")
         total += max(size, 0)
     if total > limits.MAX_TOTAL_BYTES:
-        raise _refused("payload_too_large", f"The files are larger than {limits.MAX_TOTAL_BYTES} bytes in all.")
+        raise _refused(
+            "payload_too_large", f"The files are larger than {limits.MAX_TOTAL_BYTES} bytes in all."
+        )
     found: dict[str, GitObject] = {}
     for oid, blob in body.blobs.items():
         item = GitObject("blob", _decoded(blob.base64))
@@ -180,7 +186,9 @@ def _raw(sent: SentCommit) -> bytes:
     if found.signed:
         raise _refused("unverifiable_commit", f"Commit {sent.sha[:12]} carries a signature.")
     if found.tree != sent.tree:
-        raise _refused("tree_mismatch", f"The bytes of commit {sent.sha[:12]} name another tree than it says.")
+        raise _refused(
+            "tree_mismatch", f"The bytes of commit {sent.sha[:12]} name another tree than it says."
+        )
     if found != told:
         raise invalid_input(f"The bytes of commit {sent.sha[:12]} say something else than its fields.")
     return raw

@@ -51,7 +51,7 @@ def parse(raw: bytes) -> CommitObject:
     if len(lines) < 2:
         raise ValueError("author and committer are missing")
     author, committer = _person(lines[0], b"author "), _person(lines[1], b"committer ")
-    names = []
+    names: list[bytes] = []
     for line in lines[2:]:
         if line.startswith(b" ") and names:
             continue

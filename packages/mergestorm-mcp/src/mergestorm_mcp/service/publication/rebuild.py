@@ -77,5 +77,3 @@ def _mismatch(commit: str) -> Refusal:
     return Refusal(
         400, "tree_mismatch", f"The changes of commit {commit[:12]} do not give the tree that it names."
     )
-
-

@@ -10,9 +10,9 @@ from mergestorm_mcp.service.http.endpoints import Body, Query
 
 __all__ = ["PublicationQuery", "PublishBody", "SentBlob", "SentChange", "SentCommit", "SentPerson"]
 
-Oid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}\z")]
+Oid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 # Whole, but in any letter case.
-AnyCaseOid = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{40}\z")]
+AnyCaseOid = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{40}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
 
