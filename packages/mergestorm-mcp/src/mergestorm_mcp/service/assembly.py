@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from mergestorm_mcp.service.changes import Changes
+from mergestorm_mcp.service.github.hub import Hub
 from mergestorm_mcp.service.pace import Pace
 from mergestorm_mcp.service.schema import SCHEMAS, VERSION
 from mergestorm_mcp.service.store import Store
@@ -38,7 +40,7 @@ def build(data: str | os.PathLike[str], pace: Pace | None = None) -> World:
         store.close()
         raise
     timeline = Timeline()
-    world = World(store, pace or Pace(), timeline, changes, repositories)
+    world = World(store, pace or Pace(), timeline, changes, repositories, Hub(Path(repositories)))
     for register in _handlers():
         register(timeline)
     return world

@@ -6,10 +6,11 @@ from typing import Final
 
 from mergestorm_mcp.service import knobs, timeline
 from mergestorm_mcp.service.accounts import tables as accounts
+from mergestorm_mcp.service.github import tables as github
 
 __all__ = ["SCHEMAS", "VERSION"]
 
 VERSION: Final = 1
 """Raised whenever a table changes; a data folder of another version is refused."""
 
-SCHEMAS: Final = (timeline.SCHEMA, knobs.SCHEMA, accounts.SCHEMA)
+SCHEMAS: Final = (timeline.SCHEMA, knobs.SCHEMA, accounts.SCHEMA, github.SCHEMA)

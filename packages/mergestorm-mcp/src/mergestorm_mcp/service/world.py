@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import Any
 
 from mergestorm_mcp.service.changes import Changes
+from mergestorm_mcp.service.github.hub import Hub
 from mergestorm_mcp.service.pace import Pace
 from mergestorm_mcp.service.store import Store
 from mergestorm_mcp.service.timeline import Timeline
@@ -36,6 +36,6 @@ class World:
     timeline: Timeline
     changes: Changes
     repositories_root: str
-    hub: Any = None
+    hub: Hub
     base_url: str = ""
     run_token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)

@@ -64,6 +64,4 @@ def holds(site: Site, sha: str, condition: Condition) -> bool:
     wanted = condition.text.encode()
     small = [entry.oid for entry in entries if (entry.size or 0) <= _MAX_BYTES][:_MAX_FILES]
     with site.git.repository.blobs() as reader:
-        return any(
-            isinstance(content, bytes) and wanted in content for _, content in reader.read_many(small)
-        )
+        return any(isinstance(content, bytes) and wanted in content for _, content in reader.read_many(small))

@@ -57,7 +57,9 @@ _BUILT_IN: Final = (
         "governance",
     ),
     _BuiltIn(
-        re.compile(r"""(?i)\b(?:password|passwd|secret|api_?key|token)\b["']?\s*[:=]\s*["'][^"'\s]{6,}["']"""),
+        re.compile(
+            r"""(?i)\b(?:password|passwd|secret|api_?key|token)\b["']?\s*[:=]\s*["'][^"'\s]{6,}["']"""
+        ),
         "error",
         "Written-down credential",
         "Whoever can read the repository can read this value; take it from the environment.",
@@ -107,7 +109,11 @@ def review(script: ReviewerScript, files: Iterable[ChangedFile], kind: str) -> l
 
 def _of_file(script: ReviewerScript, file: ChangedFile, kind: str) -> Iterator[Raised]:
     rules = [rule for rule in script.findings if rule.kind == kind and matches_path(rule.path, file.path)]
-    built_in = [rule for rule in _BUILT_IN if matches_path(rule.paths, file.path)] if script.built_in and kind == "core" else []
+    built_in = (
+        [rule for rule in _BUILT_IN if matches_path(rule.paths, file.path)]
+        if script.built_in and kind == "core"
+        else []
+    )
     for number, text in file.added:
         for rule in rules:
             if rule.text in text:

@@ -61,10 +61,20 @@ def request_seam(site: Site, pull: Pull, head: str) -> None:
         return
     pass_id = _queue(site, pull, head, "seam")
     member = member_of(site.connection, site.repo_id, pull.number)
-    again = member is not None and member["seam_state"] in {"findings", "approved", "failed", "pending_rereview"}
+    again = member is not None and member["seam_state"] in {
+        "findings",
+        "approved",
+        "failed",
+        "pending_rereview",
+    }
     site.connection.execute(
         "UPDATE members SET seam_state = ?, seam_pass = ? WHERE pull_number = ? AND unit_id = ?",
-        ("pending_rereview" if again else "pending", pass_id, pull.number, member["unit_id"] if member else ""),
+        (
+            "pending_rereview" if again else "pending",
+            pass_id,
+            pull.number,
+            member["unit_id"] if member else "",
+        ),
     )
 
 
@@ -132,7 +142,8 @@ def finish(site: Site, item: sqlite3.Row, pull: Pull) -> None:
     if kind == "seam":
         state = "findings" if raised else "approved"
         site.connection.execute(
-            "UPDATE members SET seam_state = ?, seam_reviewed_sha = ? WHERE seam_pass = ?", (state, head, item["id"])
+            "UPDATE members SET seam_state = ?, seam_reviewed_sha = ? WHERE seam_pass = ?",
+            (state, head, item["id"]),
         )
     _tell(site, item, f"Vortex: {verdict}, {len(raised)} finding{'' if len(raised) == 1 else 's'}")
 
@@ -157,7 +168,13 @@ def _queue(site: Site, pull: Pull, head: str, kind: str) -> int:
                 "UPDATE passes SET status = 'skipped', skip_reason = 'quota_exceeded', finished_at = ? WHERE id = ?",
                 (site.now(), pass_id),
             )
-            record(site.world, site.connection, "vortex", f"#{pull.number}: out of review quota", stack_id=stack["id"])
+            record(
+                site.world,
+                site.connection,
+                "vortex",
+                f"#{pull.number}: out of review quota",
+                stack_id=stack["id"],
+            )
             return pass_id
     script: ReviewerScript = script_of(site.connection, site.repo_id).reviewer
     schedule(site.connection, START, _payload(site, pass_id), site.world.pace.after(script.queued_seconds))
@@ -238,7 +255,13 @@ def _tell(site: Site, item: sqlite3.Row, words: str) -> None:
     stack = stack_of_pull(site.connection, site.repo_id, item["pull_number"])
     where = f"#{item['pull_number']} at {item['head_sha'][:7]}"
     seam = " (seam)" if item["kind"] == "seam" else ""
-    record(site.world, site.connection, "vortex", f"{where}: {words}{seam}", stack_id=stack["id"] if stack else None)
+    record(
+        site.world,
+        site.connection,
+        "vortex",
+        f"{where}: {words}{seam}",
+        stack_id=stack["id"] if stack else None,
+    )
 
 
 def _payload(site: Site, pass_id: int) -> dict[str, int]:
@@ -247,4 +270,3 @@ def _payload(site: Site, pass_id: int) -> dict[str, int]:
 
 def _job(pass_id: int) -> str:
     return f"pr-review-{pass_id}"
-
