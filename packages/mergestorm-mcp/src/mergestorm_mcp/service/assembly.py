@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from mergestorm_mcp.service.agents.reactions import register_handlers
 from mergestorm_mcp.service.changes import Changes
 from mergestorm_mcp.service.github.hub import Hub
 from mergestorm_mcp.service.pace import Pace
@@ -47,4 +48,4 @@ def build(data: str | os.PathLike[str], pace: Pace | None = None) -> World:
 
 
 def _handlers() -> list[Callable[[Timeline], object]]:
-    return []
+    return [register_handlers]

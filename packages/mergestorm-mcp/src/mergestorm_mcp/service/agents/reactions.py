@@ -145,7 +145,9 @@ def _look_after_unit(site: Site, stack: LiveStack) -> None:
     if not stack.promoting and not any(layer.open for layer in stack.layers):
         if unit["state"] != "abandoned":
             site.connection.execute("UPDATE units SET state = 'abandoned' WHERE id = ?", (unit["id"],))
-            record(site.world, site.connection, "unit", f"{unit['branch']} given up", stack_id=stack.row["id"])
+            record(
+                site.world, site.connection, "unit", f"{unit['branch']} given up", stack_id=stack.row["id"]
+            )
         return
     number = ensure_land_pull(site, stack)
     pull = site.hub.pull(site.connection, site.repo_id, number) if number is not None else None
@@ -250,9 +252,7 @@ def _queue_finished(world: World, connection: sqlite3.Connection, payload: dict[
         on_head_changed(world, connection, site.repo_id, pull.base_branch, trunk)
 
 
-def _entry(
-    world: World, connection: sqlite3.Connection, payload: dict[str, Any]
-) -> tuple[Site, sqlite3.Row]:
+def _entry(world: World, connection: sqlite3.Connection, payload: dict[str, Any]) -> tuple[Site, sqlite3.Row]:
     site = Site.of(world, connection, payload["repo_id"])
     entry = connection.execute("SELECT * FROM queue_entries WHERE id = ?", (payload["entry_id"],)).fetchone()
     return site, entry

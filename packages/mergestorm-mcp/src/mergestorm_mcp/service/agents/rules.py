@@ -147,4 +147,4 @@ def _scripted(rule: FindingRule, path: str, number: int, text: str) -> Raised:
 
 
 def _key(path: str, title: str, text: str) -> str:
-    return hashlib.sha256("\0".join((path, title, text.strip())).encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{path}\x00{title}\x00{text.strip()}".encode()).hexdigest()[:16]
