@@ -15,9 +15,9 @@ from typing import Final
 from mergestorm_mcp.service.agents.script import FindingRule, ReviewerScript, matches_path
 from mergestorm_mcp.service.pr_reviews.diffs import ChangedFile
 
-__all__ = ["Raised", "review"]
+__all__ = ["MAX_FINDINGS", "Raised", "review"]
 
-_MAX_FINDINGS: Final = 50
+MAX_FINDINGS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,9 @@ _BUILT_IN: Final = (
         "governance",
     ),
     _BuiltIn(
-        re.compile(r"""(?i)\b(?:password|passwd|secret|api_?key|token)\b["']?\s*[:=]\s*["'][^"'\s]{6,}["']"""),
+        re.compile(
+            r"""(?i)\b(?:password|passwd|secret|api_?key|token)\b["']?\s*[:=]\s*["'][^"'\s]{6,}["']"""
+        ),
         "error",
         "Written-down credential",
         "Whoever can read the repository can read this value; take it from the environment.",
@@ -100,14 +102,18 @@ def review(script: ReviewerScript, files: Iterable[ChangedFile], kind: str) -> l
     for file in files:
         for raised in _of_file(script, file, kind):
             found.setdefault(raised.key, raised)
-            if len(found) >= _MAX_FINDINGS:
+            if len(found) >= MAX_FINDINGS:
                 return list(found.values())
     return list(found.values())
 
 
 def _of_file(script: ReviewerScript, file: ChangedFile, kind: str) -> Iterator[Raised]:
     rules = [rule for rule in script.findings if rule.kind == kind and matches_path(rule.path, file.path)]
-    built_in = [rule for rule in _BUILT_IN if matches_path(rule.paths, file.path)] if script.built_in and kind == "core" else []
+    built_in = (
+        [rule for rule in _BUILT_IN if matches_path(rule.paths, file.path)]
+        if script.built_in and kind == "core"
+        else []
+    )
     for number, text in file.added:
         for rule in rules:
             if rule.text in text:
@@ -141,4 +147,4 @@ def _scripted(rule: FindingRule, path: str, number: int, text: str) -> Raised:
 
 
 def _key(path: str, title: str, text: str) -> str:
-    return hashlib.sha256("\0".join((path, title, text.strip())).encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{path}\0{title}\0{text.strip()}".encode()).hexdigest()[:16]

@@ -149,17 +149,20 @@ class PatcherScript(_Strict):
 class Outcome(_Strict):
     """How one run of the queue ends: with a landing, or with this bounce."""
 
-    bounce: Literal[
-        "ci_failure",
-        "ci_timeout",
-        "head_moved",
-        "seam_findings",
-        "restack_conflict",
-        "pr_draft",
-        "must_consolidate",
-        "merge_failed",
-        "gh_error",
-    ] | None = None
+    bounce: (
+        Literal[
+            "ci_failure",
+            "ci_timeout",
+            "head_moved",
+            "seam_findings",
+            "restack_conflict",
+            "pr_draft",
+            "must_consolidate",
+            "merge_failed",
+            "gh_error",
+        ]
+        | None
+    ) = None
     message: Short | None = None
     check: Short | None = None
 

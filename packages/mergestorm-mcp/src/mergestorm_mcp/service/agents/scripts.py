@@ -20,9 +20,7 @@ def set_script(connection: sqlite3.Connection, repo_id: int, script: AgentScript
 
 def script_of(connection: sqlite3.Connection, repo_id: int) -> AgentScript:
     """A repository's script; one that finds and breaks nothing by itself where none was set."""
-    row = connection.execute(
-        "SELECT script_json FROM agent_scripts WHERE repo_id = ?", (repo_id,)
-    ).fetchone()
+    row = connection.execute("SELECT script_json FROM agent_scripts WHERE repo_id = ?", (repo_id,)).fetchone()
     return AgentScript() if row is None else AgentScript.model_validate_json(row["script_json"])
 
 
