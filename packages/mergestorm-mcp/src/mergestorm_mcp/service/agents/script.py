@@ -190,7 +190,6 @@ class AgentScript(_Strict):
     reviewer: ReviewerScript = ReviewerScript()
     patcher: PatcherScript = PatcherScript()
     queue: QueueScript = QueueScript()
-    restack_seconds: Seconds = 5
 
 
 def matches_path(pattern: str, path: str) -> bool:

@@ -98,6 +98,15 @@ class Bare:
         """The commit a branch stands at; None if there is no such branch."""
         return self.repository.read_ref(f"refs/heads/{branch}")
 
+    def branch_head(self, name: str) -> str | None:
+        """As `head`, for a name that nobody checked: one that no branch can have is not there."""
+        try:
+            return self.head(name)
+        except GitError as error:
+            if error.kind == "bad_argument":
+                return None
+            raise
+
     def branches(self) -> dict[str, str]:
         """All branches and their commits."""
         return {

@@ -10,7 +10,8 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -113,6 +114,7 @@ class Hub:
         self.root = root
         self._opened: dict[str, Bare] = {}
         self._lock = threading.Lock()
+        self._claimed: set[tuple[int, str]] = set()
 
     # Repositories
 
@@ -185,6 +187,20 @@ class Hub:
         if not (found.path / "HEAD").is_file():
             raise GitError("not_a_repository")
         return found
+
+    @contextmanager
+    def claim(self, repo_id: int, branch: str) -> Iterator[bool]:
+        """Be the only one to write a branch while the context lasts; yields False if somebody else is."""
+        mine = (repo_id, branch)
+        with self._lock:
+            free = mine not in self._claimed
+            self._claimed.add(mine)
+        try:
+            yield free
+        finally:
+            if free:
+                with self._lock:
+                    self._claimed.discard(mine)
 
     # Permissions and Apps
 

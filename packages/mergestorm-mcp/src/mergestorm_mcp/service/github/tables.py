@@ -74,4 +74,11 @@ CREATE TABLE IF NOT EXISTS checks (
     completed_at TEXT,
     PRIMARY KEY (repo_id, sha, name)
 );
+CREATE TABLE IF NOT EXISTS pull_claims (
+    repo_id INTEGER NOT NULL REFERENCES repositories (id),
+    head_branch TEXT NOT NULL,
+    account_id INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (repo_id, head_branch)
+);
 """

@@ -45,7 +45,6 @@ CREATE TABLE IF NOT EXISTS layers (
     pull_number INTEGER NOT NULL,
     branch TEXT NOT NULL,
     freeze_branch TEXT,
-    restacking INTEGER NOT NULL DEFAULT 0,
     last_restacked_sha TEXT,
     restack_kind TEXT,
     restack_detail TEXT,
@@ -67,7 +66,6 @@ CREATE TABLE IF NOT EXISTS units (
     land_target TEXT NOT NULL,
     state TEXT NOT NULL,
     land_pull INTEGER,
-    block_reason TEXT,
     UNIQUE (repo_id, number)
 ) STRICT;
 
