@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mergestorm_mcp.service.timeline import Timeline
     from mergestorm_mcp.service.world import World
 
-__all__ = ["advance", "on_head_changed", "on_pull_changed", "register_handlers", "rerun_checks"]
+__all__ = ["advance", "on_head_changed", "on_pull_changed", "register_events", "rerun_checks"]
 
 
 def on_head_changed(
@@ -101,7 +101,7 @@ def advance(site: Site, stack_id: str) -> None:
     auto_land.consider(site, stack)
 
 
-def register_handlers(timeline: Timeline) -> None:
+def register_events(timeline: Timeline) -> None:
     """Say who handles the agents' events."""
     timeline.register(ci.FINISH, _ci_finished)
     timeline.register(vortex.START, _review_starts)

@@ -417,9 +417,7 @@ def _stack(site: Site, entry: sqlite3.Row) -> sqlite3.Row:
     return row
 
 
-def _scripted(
-    site: Site, entry: sqlite3.Row, candidate: LiveLayer, kind: str, outcome: Outcome
-) -> None:
+def _scripted(site: Site, entry: sqlite3.Row, candidate: LiveLayer, kind: str, outcome: Outcome) -> None:
     detail: dict[str, Any] = {"message": outcome.message}
     if kind == "ci_failure":
         # The queue's own check is red at the head until somebody pushes a new one or runs it again.
