@@ -1,13 +1,13 @@
-"""Puts a service together: store, tables, handlers."""
+"""Puts a service together: store, tables, the GitHub side, handlers of events."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from mergestorm_mcp.service.changes import Changes
 from mergestorm_mcp.service.github.hub import Hub
+from mergestorm_mcp.service.local_reviews import reviewer
 from mergestorm_mcp.service.pace import Pace
 from mergestorm_mcp.service.schema import SCHEMAS, VERSION
 from mergestorm_mcp.service.store import Store
@@ -15,6 +15,9 @@ from mergestorm_mcp.service.timeline import Timeline
 from mergestorm_mcp.service.world import World
 
 __all__ = ["build"]
+
+_ROOMS_WITH_EVENTS = (reviewer,)
+"""Each has `register_events(timeline)`."""
 
 
 def build(data: str | os.PathLike[str], pace: Pace | None = None) -> World:
@@ -28,23 +31,18 @@ def build(data: str | os.PathLike[str], pace: Pace | None = None) -> World:
         StoreError: the folder holds something else.
         OSError: the folder cannot be made.
     """
-    root = os.path.abspath(data)
-    repositories = os.path.join(root, "repositories")
-    os.makedirs(root, mode=0o700, exist_ok=True)
-    os.makedirs(repositories, mode=0o700, exist_ok=True)
+    root = Path(data).absolute()
+    repositories = root / "repositories"
+    for folder in (root, repositories):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     changes = Changes()
-    store = Store(os.path.join(root, "mergestorm.sqlite"), on_commit=changes.notify)
+    store = Store(root / "mergestorm.sqlite", on_commit=changes.notify)
     try:
         store.create(SCHEMAS, version=VERSION)
     except BaseException:
         store.close()
         raise
     timeline = Timeline()
-    world = World(store, pace or Pace(), timeline, changes, repositories, Hub(Path(repositories)))
-    for register in _handlers():
-        register(timeline)
-    return world
-
-
-def _handlers() -> list[Callable[[Timeline], object]]:
-    return []
+    for room in _ROOMS_WITH_EVENTS:
+        room.register_events(timeline)
+    return World(store, pace or Pace(), timeline, changes, Hub(repositories))

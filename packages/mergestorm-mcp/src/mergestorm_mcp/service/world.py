@@ -25,8 +25,7 @@ class World:
         pace: the time.
         timeline: what is due later.
         changes: who waits for news.
-        repositories_root: folder of the bare repositories, `<owner>/<name>.git` each.
-        hub: what stands for GitHub.
+        hub: what stands for GitHub; its repositories are below `hub.root`.
         base_url: address of the service, without a trailing slash; known once it listens.
         run_token: what approvals and other writes from a page must show. New in every run, never stored.
     """
@@ -35,7 +34,6 @@ class World:
     pace: Pace
     timeline: Timeline
     changes: Changes
-    repositories_root: str
     hub: Hub
     base_url: str = ""
     run_token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)

@@ -15,9 +15,9 @@ from typing import Final
 from mergestorm_mcp.service.agents.script import FindingRule, ReviewerScript, matches_path
 from mergestorm_mcp.service.pr_reviews.diffs import ChangedFile
 
-__all__ = ["Raised", "review"]
+__all__ = ["MAX_FINDINGS", "Raised", "review"]
 
-_MAX_FINDINGS: Final = 50
+MAX_FINDINGS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def review(script: ReviewerScript, files: Iterable[ChangedFile], kind: str) -> l
     for file in files:
         for raised in _of_file(script, file, kind):
             found.setdefault(raised.key, raised)
-            if len(found) >= _MAX_FINDINGS:
+            if len(found) >= MAX_FINDINGS:
                 return list(found.values())
     return list(found.values())
 
@@ -147,4 +147,4 @@ def _scripted(rule: FindingRule, path: str, number: int, text: str) -> Raised:
 
 
 def _key(path: str, title: str, text: str) -> str:
-    return hashlib.sha256("\0".join((path, title, text.strip())).encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{path}\0{title}\0{text.strip()}".encode()).hexdigest()[:16]

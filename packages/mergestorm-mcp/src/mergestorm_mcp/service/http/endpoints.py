@@ -18,21 +18,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from mergestorm_mcp.service import knobs
 from mergestorm_mcp.service.accounts.keys import Caller, authenticate, touch_key
+from mergestorm_mcp.service.http.bodies import Body, Query
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 from mergestorm_mcp.service.world import World
 
-__all__ = ["Answer", "Body", "Call", "Query", "QueryInt", "endpoint", "envelope"]
+__all__ = ["Answer", "Call", "endpoint", "envelope"]
 
 _LOG = logging.getLogger("mergestorm_mcp.service")
 T = TypeVar("T")
@@ -42,36 +43,12 @@ _BODY_SECONDS: Final = 30.0
 _FIELDS_NAMED: Final = 5
 
 
-class Body(BaseModel):
-    """A request body: exactly its fields, no conversion of types."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Query(BaseModel):
-    """Query parameters: exactly its fields. All arrive as text; use `QueryInt` for numbers."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 class _Nothing(Body):
     """A body without fields."""
 
 
 class _NoQuery(Query):
     """No parameters."""
-
-
-def _decimal(value: object) -> object:
-    if isinstance(value, str):
-        if not (value.isascii() and value.removeprefix("-").isdigit() and len(value) <= 18):
-            raise ValueError("a whole number in decimal digits")
-        return int(value)
-    return value
-
-
-QueryInt = Annotated[int, BeforeValidator(_decimal)]
-"""A whole number in a query: decimal digits and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
