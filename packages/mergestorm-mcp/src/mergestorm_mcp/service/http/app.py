@@ -20,7 +20,7 @@ __all__ = ["application", "every_route"]
 
 def every_route() -> list[Route]:
     """The routes of every room; literal paths come before those with parameters within a room."""
-    rooms = (account, reviews, settings, issues, devices, pulls, home)
+    rooms = (account, reviews, settings, issues, pulls, devices, home)
     return [route for room in rooms for route in room.routes()]
 
 
