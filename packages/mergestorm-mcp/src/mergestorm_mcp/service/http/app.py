@@ -11,7 +11,18 @@ from starlette.types import ASGIApp
 
 from mergestorm_mcp.service.http.endpoints import envelope
 from mergestorm_mcp.service.http.guard import Guard
-from mergestorm_mcp.service.http.routes import account, devices, home, issues, pulls, reviews, settings
+from mergestorm_mcp.service.http.routes import (
+    account,
+    devices,
+    home,
+    issues,
+    pr_reviews,
+    pulls,
+    queue,
+    reviews,
+    settings,
+    stacks,
+)
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.world import World
 
@@ -20,7 +31,7 @@ __all__ = ["application", "every_route"]
 
 def every_route() -> list[Route]:
     """The routes of every room; literal paths come before those with parameters within a room."""
-    rooms = (account, reviews, settings, issues, pulls, devices, home)
+    rooms = (account, reviews, settings, issues, devices, pulls, queue, pr_reviews, stacks, home)
     return [route for room in rooms for route in room.routes()]
 
 
