@@ -226,5 +226,5 @@ def test_without_the_surge_app_a_refusal_says_what_to_install(
 ) -> None:
     reply = shop.client().post("/api/v1/issues", json=issue(repo=repo))
     body = reply.json()
-    assert (reply.status_code, body["error"], body["reason"]) == (403, code, reason)
+    assert (reply.status_code, body["error"], body["reason"]) == (400, code, reason)
     assert body["installUrl"] == "https://github.com/apps/mergestorm-surge/installations/new"

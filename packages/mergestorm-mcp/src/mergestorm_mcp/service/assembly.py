@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from mergestorm_mcp.service.agents import reactions
 from mergestorm_mcp.service.changes import Changes
 from mergestorm_mcp.service.github.hub import Hub
 from mergestorm_mcp.service.local_reviews import reviewer
@@ -16,7 +17,7 @@ from mergestorm_mcp.service.world import World
 
 __all__ = ["build"]
 
-_ROOMS_WITH_EVENTS = (reviewer,)
+_ROOMS_WITH_EVENTS = (reviewer, reactions)
 """Each has `register_events(timeline)`."""
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any
 
-__all__ = ["Refusal", "invalid_input", "not_found", "surge_missing"]
-
-_INSTALL_SURGE: Final = "https://github.com/apps/mergestorm-surge/installations/new"
+__all__ = ["Refusal", "invalid_input", "not_found"]
 
 
 class Refusal(Exception):
@@ -66,22 +64,3 @@ def invalid_input(message: str, **extra: Any) -> Refusal:
 def not_found(what: str, error: str = "not_found") -> Refusal:
     """Something that is not there, or not there for this account: 404."""
     return Refusal(404, error, f"{what} was not found.")
-
-
-def surge_missing(state: Literal["absent", "read_only"]) -> Refusal:
-    """The Surge App is not on the repository, or may not write there: 403 with a code that is Cyclone's and a reason
-    that says Surge, as clients of old expect it.
-    """
-    code, reason, words = {
-        "absent": (
-            "cyclone_not_installed",
-            "surge_not_installed",
-            "The Mergestorm Surge App is not installed on this repository.",
-        ),
-        "read_only": (
-            "cyclone_permission_missing",
-            "surge_permission_missing",
-            "The Mergestorm Surge App may not write to this repository; its owner can allow it.",
-        ),
-    }[state]
-    return Refusal(403, code, words, reason=reason, install_url=_INSTALL_SURGE)

@@ -29,7 +29,11 @@ SETTLED: Final = "auto_land.settled"
 def consider(site: Site, stack: LiveStack) -> None:
     """Look whether the next step can be taken, and note what is waited for."""
     candidate = stack.candidate
-    if not stack.row["auto_land"] or candidate is None or live_entry(site.connection, stack.row["id"]) is not None:
+    if (
+        not stack.row["auto_land"]
+        or candidate is None
+        or live_entry(site.connection, stack.row["id"]) is not None
+    ):
         _clear(site, stack, "settle", "wait")
         return
     why = blocker(site, stack, candidate)
@@ -92,16 +96,17 @@ def blocker(site: Site, stack: LiveStack, layer: LiveLayer) -> str | None:
 def needs_seam(site: Site, stack: LiveStack, layer: LiveLayer) -> bool:
     """Whether a layer has to pass the integration review: once something was promoted, every later member."""
     return (
-        stack.promoting
-        and layer.member is not None
-        and not layer.promoted
-        and seam_reviewed(site, stack.row)
+        stack.promoting and layer.member is not None and not layer.promoted and seam_reviewed(site, stack.row)
     )
 
 
 def _seam_approved(layer: LiveLayer) -> bool:
     member = layer.member
-    return member is not None and member["seam_state"] == "approved" and member["seam_reviewed_sha"] == layer.head
+    return (
+        member is not None
+        and member["seam_state"] == "approved"
+        and member["seam_reviewed_sha"] == layer.head
+    )
 
 
 def _settle(site: Site, stack: LiveStack, candidate: LiveLayer) -> None:
@@ -119,7 +124,14 @@ def _settle(site: Site, stack: LiveStack, candidate: LiveLayer) -> None:
     site.connection.execute(
         "UPDATE stacks SET settle_action = ?, settle_pull = ?, settle_head = ?, settle_started_at = ?, settle_seconds = ?"
         " WHERE id = ?",
-        (action, candidate.pull.number, candidate.head, started_at, site.world.pace.seconds(seconds), row["id"]),
+        (
+            action,
+            candidate.pull.number,
+            candidate.head,
+            started_at,
+            site.world.pace.seconds(seconds),
+            row["id"],
+        ),
     )
     payload = {"repo_id": site.repo_id, "stack_id": row["id"], "started_at": started_at}
     schedule(site.connection, SETTLED, payload, site.world.pace.after(seconds))
@@ -132,9 +144,7 @@ def _settle(site: Site, stack: LiveStack, candidate: LiveLayer) -> None:
     )
 
 
-def _wait(
-    site: Site, stack: LiveStack, layer: LiveLayer, reason: str, *, attempt: bool = False
-) -> None:
+def _wait(site: Site, stack: LiveStack, layer: LiveLayer, reason: str, *, attempt: bool = False) -> None:
     row = stack.row
     same = (row["wait_reason"], row["wait_pull"], row["wait_head"]) == (reason, layer.pull.number, layer.head)
     if same and not attempt:
@@ -160,7 +170,9 @@ def _clear(site: Site, stack: LiveStack, *groups: str) -> None:
         "settle": ("settle_action", "settle_pull", "settle_head", "settle_started_at", "settle_seconds"),
         "wait": ("wait_reason", "wait_pull", "wait_head", "wait_since", "wait_attempts", "wait_detail"),
     }
-    present = [name for group in groups for name in columns[group] if stack.row[columns[group][0]] is not None]
+    present = [
+        name for group in groups for name in columns[group] if stack.row[columns[group][0]] is not None
+    ]
     if not present:
         return
     assignments = ", ".join(f"{name} = NULL" for name in present)

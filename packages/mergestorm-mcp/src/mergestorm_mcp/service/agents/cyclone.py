@@ -115,7 +115,11 @@ def _begin(site: Site, stack: LiveStack, pull: Pull, head: str, kind: str) -> No
     seconds = script_of(site.connection, site.repo_id).patcher.seconds
     schedule(site.connection, FINISH, payload, site.world.pace.after(seconds))
     record(
-        site.world, site.connection, "cyclone", f"#{pull.number}: Cyclone patches ({kind})", stack_id=stack.row["id"]
+        site.world,
+        site.connection,
+        "cyclone",
+        f"#{pull.number}: Cyclone patches ({kind})",
+        stack_id=stack.row["id"],
     )
 
 
@@ -134,7 +138,9 @@ def _commit(site: Site, run: sqlite3.Row, pull: Pull) -> str | None:
     return site.git.commit_files([head], files, message=_MESSAGES[run["kind"]], author=_CYCLONE, when=when)
 
 
-def _fixed(site: Site, head: str, changed: list[str], fixes: list[FixRule]) -> Mapping[str, FileContent | bytes | None]:
+def _fixed(
+    site: Site, head: str, changed: list[str], fixes: list[FixRule]
+) -> Mapping[str, FileContent | bytes | None]:
     """The changed files in which a fix applies, fixed. A file's mode stays."""
     found: dict[str, FileContent | bytes | None] = {}
     entries = {entry.path.decode("utf-8", "replace"): entry for entry in site.git.repository.list_tree(head)}
@@ -190,7 +196,11 @@ def _present(
 
 def _content(site: Site, commit: str, path: str) -> FileContent | None:
     entry = next(
-        (item for item in site.git.repository.list_tree(commit, sizes=False, path=path.encode()) if item.type == "blob"),
+        (
+            item
+            for item in site.git.repository.list_tree(commit, sizes=False, path=path.encode())
+            if item.type == "blob"
+        ),
         None,
     )
     data = site.git.file(commit, path) if entry is not None else None
@@ -198,4 +208,10 @@ def _content(site: Site, commit: str, path: str) -> FileContent | None:
 
 
 def _why(kind: str) -> str:
-    return "conflict_needs_person" if kind == "conflict" else "no_changes" if kind == "findings" else "ci_unresolved"
+    return (
+        "conflict_needs_person"
+        if kind == "conflict"
+        else "no_changes"
+        if kind == "findings"
+        else "ci_unresolved"
+    )

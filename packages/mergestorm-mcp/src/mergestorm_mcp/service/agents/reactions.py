@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mergestorm_mcp.service.timeline import Timeline
     from mergestorm_mcp.service.world import World
 
-__all__ = ["advance", "on_head_changed", "on_pull_changed", "register_handlers", "rerun_checks"]
+__all__ = ["advance", "on_head_changed", "on_pull_changed", "register_events", "rerun_checks"]
 
 
 def on_head_changed(
@@ -101,7 +101,7 @@ def advance(site: Site, stack_id: str) -> None:
     auto_land.consider(site, stack)
 
 
-def register_handlers(timeline: Timeline) -> None:
+def register_events(timeline: Timeline) -> None:
     """Say who handles the agents' events."""
     timeline.register(ci.FINISH, _ci_finished)
     timeline.register(vortex.START, _review_starts)
@@ -145,7 +145,9 @@ def _look_after_unit(site: Site, stack: LiveStack) -> None:
     if not stack.promoting and not any(layer.open for layer in stack.layers):
         if unit["state"] != "abandoned":
             site.connection.execute("UPDATE units SET state = 'abandoned' WHERE id = ?", (unit["id"],))
-            record(site.world, site.connection, "unit", f"{unit['branch']} given up", stack_id=stack.row["id"])
+            record(
+                site.world, site.connection, "unit", f"{unit['branch']} given up", stack_id=stack.row["id"]
+            )
         return
     number = ensure_land_pull(site, stack)
     pull = site.hub.pull(site.connection, site.repo_id, number) if number is not None else None
@@ -250,9 +252,7 @@ def _queue_finished(world: World, connection: sqlite3.Connection, payload: dict[
         on_head_changed(world, connection, site.repo_id, pull.base_branch, trunk)
 
 
-def _entry(
-    world: World, connection: sqlite3.Connection, payload: dict[str, Any]
-) -> tuple[Site, sqlite3.Row]:
+def _entry(world: World, connection: sqlite3.Connection, payload: dict[str, Any]) -> tuple[Site, sqlite3.Row]:
     site = Site.of(world, connection, payload["repo_id"])
     entry = connection.execute("SELECT * FROM queue_entries WHERE id = ?", (payload["entry_id"],)).fetchone()
     return site, entry

@@ -16,10 +16,13 @@ from mergestorm_mcp.service.http.routes import (
     devices,
     home,
     issues,
+    pr_reviews,
     publication,
     pulls,
+    queue,
     reviews,
     settings,
+    stacks,
 )
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.world import World
@@ -29,7 +32,9 @@ __all__ = ["application", "every_route"]
 
 def every_route() -> list[Route]:
     """The routes of every room; literal paths come before those with parameters within a room."""
-    rooms = (account, reviews, settings, issues, publication, pulls, devices, home)
+    rooms = (
+        account, reviews, settings, issues, devices, pulls, publication, queue, pr_reviews, stacks, home,
+    )  # fmt: skip
     return [route for room in rooms for route in room.routes()]
 
 

@@ -29,11 +29,11 @@ from starlette.routing import Route
 
 from mergestorm_mcp.service import knobs
 from mergestorm_mcp.service.accounts.keys import Caller, authenticate, touch_key
-from mergestorm_mcp.service.http.bodies import Body, Query
+from mergestorm_mcp.service.http.bodies import Body, Query, QueryInt
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 from mergestorm_mcp.service.world import World
 
-__all__ = ["Answer", "Call", "endpoint", "envelope"]
+__all__ = ["Answer", "Body", "Call", "Query", "QueryInt", "endpoint", "envelope"]
 
 _LOG = logging.getLogger("mergestorm_mcp.service")
 T = TypeVar("T")

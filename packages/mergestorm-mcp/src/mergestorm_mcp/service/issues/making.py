@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from mergestorm_mcp.service.accounts.keys import Caller
+from mergestorm_mcp.service.github.access import require_surge, require_write, visible_repository
 from mergestorm_mcp.service.github.hub import GitHubIssue, GitHubRepository
 from mergestorm_mcp.service.pace import iso
-from mergestorm_mcp.service.refusals import Refusal, not_found, surge_missing
+from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.world import World
 
 __all__ = ["make_issue"]
@@ -42,19 +43,12 @@ def make_issue(
         The issue, with `created`.
 
     Raises:
-        Refusal: 404 for a repository the caller cannot see, 403 without write access or without the Surge App, 400 for
-            a label that does not exist.
+        Refusal: 404 for a repository the caller cannot see, 403 without write access, 400 without the Surge App or for a
+            label that does not exist.
     """
-    repository = world.hub.find_repository(connection, owner, repo)
-    if repository is None or world.hub.permission(connection, repository, caller.login) is None:
-        raise not_found("The repository")
-    app = world.hub.app(connection, repository.id, "surge")
-    if app != "ready":
-        raise surge_missing(app)
-    if not world.hub.may_write(connection, repository, caller.login):
-        raise Refusal(
-            403, "forbidden", "Creating an issue through Mergestorm takes write access to the repository."
-        )
+    repository = visible_repository(world, connection, caller, owner, repo)
+    require_surge(world, connection, caller, repository)
+    require_write(world, connection, caller, repository)
     found = world.hub.find_open_issue(connection, repository.id, title, account_id=caller.account_id)
     if found is not None:
         return _shown(world, repository, found, created=False)

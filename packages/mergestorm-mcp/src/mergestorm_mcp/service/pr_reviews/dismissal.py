@@ -151,12 +151,17 @@ def _chosen(request: Request, findings: list[sqlite3.Row]) -> list[sqlite3.Row]:
     unknown = [name for name in request.finding_ids if name not in known]
     if unknown:
         raise Refusal(
-            400, "unknown_finding", "A finding id is not of this review; preview lists its ids.", extra={"finding_ids": unknown[:50]}
+            400,
+            "unknown_finding",
+            "A finding id is not of this review; preview lists its ids.",
+            extra={"finding_ids": unknown[:50]},
         )
     if request.preview:
         return []
     if request.scope == "review" and request.finding_ids:
-        raise invalid_input("scope review covers every finding; leave finding_ids out, or use scope findings.")
+        raise invalid_input(
+            "scope review covers every finding; leave finding_ids out, or use scope findings."
+        )
     if request.scope != "review" and not request.finding_ids:
         raise invalid_input("Name finding_ids, or use scope review for every finding.")
     if len(" ".join((request.reason or "").split())) < MIN_REASON:
@@ -223,7 +228,11 @@ def _vortex_gate(site: Site, pull: Pull, item: sqlite3.Row) -> dict[str, Any] | 
         return None
     head = item["head_sha"]
     verdict = verdict_at(site.connection, site.repo_id, pull.number, head)
-    reviews = [row for row in passes_at(site.connection, site.repo_id, pull.number, head) if row["status"] != "stopped"]
+    reviews = [
+        row
+        for row in passes_at(site.connection, site.repo_id, pull.number, head)
+        if row["status"] != "stopped"
+    ]
     if verdict.running:
         reason, message = "review_running", "A review of this head is still under way."
     elif verdict.incomplete or any(row["status"] == "incomplete" for row in reviews):

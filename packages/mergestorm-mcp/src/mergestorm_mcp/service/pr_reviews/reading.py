@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any
 
 from mergestorm_mcp.service.accounts.keys import Caller
-from mergestorm_mcp.service.github.hub import GitHubRepository
+from mergestorm_mcp.service.github.access import visible_repository
 from mergestorm_mcp.service.pr_reviews.passes import UNDER_WAY, open_findings, verdict_at
 from mergestorm_mcp.service.refusals import not_found
 from mergestorm_mcp.service.stacks.policy import switched_on
@@ -14,12 +14,7 @@ from mergestorm_mcp.service.stacks.records import stack_of_pull
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.world import World
 
-__all__ = ["may_see", "pr_review"]
-
-
-def may_see(world: World, connection: sqlite3.Connection, caller: Caller, repository: GitHubRepository) -> bool:
-    """Whether a caller may know of a private repository at all."""
-    return world.hub.permission(connection, repository, caller.login) is not None
+__all__ = ["pr_review"]
 
 
 def pr_review(
@@ -42,9 +37,7 @@ def pr_review(
     Raises:
         Refusal: 404 `not_found` for a pull request or pass that is not there, or not there for this account.
     """
-    repository = world.hub.find_repository(connection, owner, repo)
-    if repository is None or not may_see(world, connection, caller, repository):
-        raise not_found("The pull request")
+    repository = visible_repository(world, connection, caller, owner, repo)
     if world.hub.pull(connection, repository.id, number) is None:
         raise not_found("The pull request")
     passes = connection.execute(

@@ -24,7 +24,6 @@ __all__ = [
     "off_reason",
     "policy_of",
     "require_cyclone",
-    "require_surge",
     "reviews_land_pulls",
     "seam_reviewed",
     "settle_seconds",
@@ -120,10 +119,12 @@ def change_policy(site: Site, stack: sqlite3.Row, changes: Mapping[str, bool | N
         changes: `autoEnqueueWhenReady` and the names of `PINS`.
 
     Raises:
-        Refusal: 400 where Cyclone or Surge is missing for what is switched on; 409 `stack_over`.
+        Refusal: 400 `cyclone_not_connected` where Cyclone is missing for what is switched on; 409 `stack_over`.
     """
     if stack["archived_at"] is not None or stack["landed_at"] is not None:
-        raise Refusal(409, "stack_over", "The stack has landed or is archived; its policy cannot change any more.")
+        raise Refusal(
+            409, "stack_over", "The stack has landed or is archived; its policy cannot change any more."
+        )
     wanted = [pin for name, pin in PINS.items() if changes.get(name) is True and pin != "auto_review"]
     if wanted:
         require_cyclone(site, stack["account_id"])
@@ -136,7 +137,6 @@ def change_policy(site: Site, stack: sqlite3.Row, changes: Mapping[str, bool | N
             )
     armed = changes.get("autoEnqueueWhenReady")
     if armed is True:
-        require_surge(site)
         if not stack["auto_land"]:
             site.connection.execute(
                 "UPDATE stacks SET auto_land = 1, land_off_reason = NULL, land_off_entry = NULL, land_off_at = NULL,"
@@ -145,7 +145,10 @@ def change_policy(site: Site, stack: sqlite3.Row, changes: Mapping[str, bool | N
             )
     elif armed is False and stack["auto_land"]:
         disarm(site, stack["id"], "user")
-    words = ", ".join(f"{name} {'cleared' if value is None else 'on' if value else 'off'}" for name, value in changes.items())
+    words = ", ".join(
+        f"{name} {'cleared' if value is None else 'on' if value else 'off'}"
+        for name, value in changes.items()
+    )
     record(site.world, site.connection, "policy", f"Policy: {words}", stack_id=stack["id"])
 
 
@@ -157,31 +160,6 @@ def disarm(site: Site, stack_id: str, reason: str, entry_id: str | None = None) 
         " WHERE id = ?",
         (reason, entry_id, site.now(), stack_id),
     )
-
-
-def require_surge(site: Site) -> None:
-    """Make sure that Surge can work on the repository.
-
-    Raises:
-        Refusal: 400 `cyclone_not_installed` or `cyclone_permission_missing`, with a reason that names Surge.
-    """
-    match site.hub.app(site.connection, site.repo_id, "surge"):
-        case "absent":
-            raise Refusal(
-                400,
-                "cyclone_not_installed",
-                "Install the Mergestorm Surge App on this repository first.",
-                reason="surge_not_installed",
-                install_url=_INSTALL.format(app="mergestorm-surge"),
-            )
-        case "read_only":
-            raise Refusal(
-                400,
-                "cyclone_permission_missing",
-                "The Mergestorm Surge App may not write to this repository; accept its new permissions.",
-                reason="surge_permission_missing",
-                install_url=_INSTALL.format(app="mergestorm-surge"),
-            )
 
 
 def require_cyclone(site: Site, account_id: int) -> None:

@@ -30,8 +30,10 @@ __all__ = [
     "claim_next",
     "conflict_stands",
     "enqueue",
-    "finish",
+    "entry_view",
     "fingerprint",
+    "finish",
+    "land_now",
     "listing",
     "newest_landed",
 ]
@@ -87,7 +89,9 @@ def enqueue(site: Site, stack: LiveStack, *, by: str, via: str) -> tuple[sqlite3
     failing = next((check.name for check in candidate.checks if check.status == "failure"), None)
     if failing is not None:
         raise Refusal(409, "ci_failed", f"{failing} fails at the head of #{candidate.pull.number}.")
-    if (candidate.merge is not None and not candidate.merge.clean) or conflict_stands(site, stack.row, candidate):
+    if (candidate.merge is not None and not candidate.merge.clean) or conflict_stands(
+        site, stack.row, candidate
+    ):
         raise Refusal(
             409,
             "conflict_unchanged",
@@ -109,9 +113,7 @@ def enqueue(site: Site, stack: LiveStack, *, by: str, via: str) -> tuple[sqlite3
     ).fetchone()
     delay = script_of(connection, site.repo_id).queue.queued_seconds
     schedule(connection, CLAIM, _payload(site, row["id"]), site.world.pace.after(delay))
-    record(
-        site.world, connection, "queued", f"#{candidate.pull.number} queued", stack_id=stack.row["id"]
-    )
+    record(site.world, connection, "queued", f"#{candidate.pull.number} queued", stack_id=stack.row["id"])
     return row, False
 
 
@@ -124,7 +126,7 @@ def conflict_stands(site: Site, stack: sqlite3.Row, layer: LiveLayer) -> bool:
     if row is None or row["state"] != "bounced" or row["pull_number"] != layer.pull.number:
         return False
     detail = json.loads(row["bounce_json"] or "{}")
-    return (
+    return bool(
         detail.get("kind") == "restack_conflict"
         and row["verify_head"] == layer.head
         and row["verify_base"] == layer.base_head
@@ -151,8 +153,16 @@ def cancel(site: Site, entry: sqlite3.Row) -> sqlite3.Row:
             disarm(site, stack["id"], "cancelled", entry["id"])
         if entry["state"] == "queued":
             _close(site, entry, "cancelled")
-        record(site.world, connection, "cancelled", f"#{entry['pull_number']} taken out of the queue", stack_id=entry["stack_id"])
-    row: sqlite3.Row = connection.execute("SELECT * FROM queue_entries WHERE id = ?", (entry["id"],)).fetchone()
+        record(
+            site.world,
+            connection,
+            "cancelled",
+            f"#{entry['pull_number']} taken out of the queue",
+            stack_id=entry["stack_id"],
+        )
+    row: sqlite3.Row = connection.execute(
+        "SELECT * FROM queue_entries WHERE id = ?", (entry["id"],)
+    ).fetchone()
     return row
 
 
@@ -181,7 +191,13 @@ def claim(site: Site, entry: sqlite3.Row) -> None:
         return
     seconds = script_of(connection, site.repo_id).queue.seconds
     schedule(connection, FINISH, _payload(site, entry["id"]), site.world.pace.after(seconds))
-    record(site.world, connection, "queue", f"#{entry['pull_number']} is being verified", stack_id=entry["stack_id"])
+    record(
+        site.world,
+        connection,
+        "queue",
+        f"#{entry['pull_number']} is being verified",
+        stack_id=entry["stack_id"],
+    )
 
 
 def claim_next(site: Site) -> None:
@@ -189,7 +205,8 @@ def claim_next(site: Site) -> None:
     if _worked_on(site.connection, site.repo_id) is not None:
         return
     entry = site.connection.execute(
-        "SELECT * FROM queue_entries WHERE repo_id = ? AND state = 'queued' ORDER BY number LIMIT 1", (site.repo_id,)
+        "SELECT * FROM queue_entries WHERE repo_id = ? AND state = 'queued' ORDER BY number LIMIT 1",
+        (site.repo_id,),
     ).fetchone()
     if entry is not None:
         delay = script_of(site.connection, site.repo_id).queue.queued_seconds
@@ -209,22 +226,29 @@ def finish(site: Site, entry: sqlite3.Row) -> bool:
         return False
     stack = live_stack(site, _stack(site, entry))
     candidate = stack.candidate
-    if candidate is None or candidate.pull.number != entry["pull_number"] or candidate.head != entry["verify_head"]:
+    if (
+        candidate is None
+        or candidate.pull.number != entry["pull_number"]
+        or candidate.head != entry["verify_head"]
+    ):
         bounce(site, entry, "head_moved")
         return False
-    in_git = candidate.base_head is not None and site.contains(candidate.base_head, entry["verify_head"])
+    if candidate.base_head is None:
+        bounce(site, entry, "gh_error", message=f"{candidate.pull.base_branch} is gone")
+        return False
+    in_git = site.contains(candidate.base_head, entry["verify_head"])
     if not in_git:  # else it was merged just before the service was killed, and only the rows are missing
         outcomes = script_of(site.connection, site.repo_id).queue.outcomes
         run = count(site.connection, site.repo_id, f"queue {entry['stack_id']}")
         outcome = outcomes[run] if run < len(outcomes) else Outcome()
         if outcome.bounce is not None:
-            _scripted(site, entry, candidate, outcome)
+            _scripted(site, entry, candidate, outcome.bounce, outcome)
             return False
         failing = next((check.name for check in candidate.checks if check.status == "failure"), None)
         if failing is not None:
             bounce(site, entry, "ci_failure", failingCheck=failing)
             return False
-    landed = _merge(site, candidate, entry)
+    landed = _merge(site, candidate, entry["verify_head"], candidate.base_head)
     if isinstance(landed, MergeResult):
         bounce(
             site,
@@ -239,17 +263,45 @@ def finish(site: Site, entry: sqlite3.Row) -> bool:
     return True
 
 
+def land_now(site: Site, stack: LiveStack, layer: LiveLayer) -> None:
+    """Merge a pull request onto its trunk at once, with an entry that shows it landed.
+
+    Raises:
+        Refusal: 409 as `enqueue`.
+    """
+    queued, _ = enqueue(site, stack, by="human", via="api")
+    entry = site.connection.execute(
+        "UPDATE queue_entries SET state = 'running', claimed_at = ?, attempts = 1, verify_head = ?, verify_base = ?"
+        " WHERE id = ? RETURNING *",
+        (site.now(), layer.head, layer.base_head, queued["id"]),
+    ).fetchone()
+    merged = _merge(site, layer, entry["verify_head"], entry["verify_base"])
+    if isinstance(merged, MergeResult):
+        raise Refusal(409, "conflict_unchanged", f"#{layer.pull.number} does not merge into its base.")
+    _landed(site, stack, layer, entry, merged)
+
+
 def bounce(site: Site, entry: sqlite3.Row, kind: str, **detail: Any) -> None:
     """Throw an entry back, and switch Auto land off where a repetition would only do the same."""
     head = entry["verify_head"]
     known = {"prNumber": entry["pull_number"], **({"headSha": head} if head is not None else {})}
-    described = {"kind": kind, **known, **{name: value for name, value in detail.items() if value is not None}}
+    described = {
+        "kind": kind,
+        **known,
+        **{name: value for name, value in detail.items() if value is not None},
+    }
     site.connection.execute(
         "UPDATE queue_entries SET bounce_reason = ?, bounce_json = ? WHERE id = ?",
         (detail.get("message") or _WORDS[kind], json.dumps(described), entry["id"]),
     )
     _close(site, entry, "bounced")
-    record(site.world, site.connection, "bounced", f"#{entry['pull_number']} bounced: {_WORDS[kind]}", stack_id=entry["stack_id"])
+    record(
+        site.world,
+        site.connection,
+        "bounced",
+        f"#{entry['pull_number']} bounced: {_WORDS[kind]}",
+        stack_id=entry["stack_id"],
+    )
     if kind in _DISARMING:
         stack = stack_by_id(site.connection, entry["stack_id"])
         if stack is not None and stack["auto_land"]:
@@ -257,7 +309,10 @@ def bounce(site: Site, entry: sqlite3.Row, kind: str, **detail: Any) -> None:
 
 
 def listing(
-    site_of: Mapping[int, tuple[str, str]], connection: sqlite3.Connection, account_id: int, stack_id: str | None
+    site_of: Mapping[int, tuple[str, str]],
+    connection: sqlite3.Connection,
+    account_id: int,
+    stack_id: str | None,
 ) -> list[dict[str, Any]]:
     """An account's entries that are on their way, then its bounced ones, newest first.
 
@@ -362,15 +417,13 @@ def _stack(site: Site, entry: sqlite3.Row) -> sqlite3.Row:
     return row
 
 
-def _scripted(site: Site, entry: sqlite3.Row, candidate: LiveLayer, outcome: Outcome) -> None:
-    kind = outcome.bounce
-    assert kind is not None and candidate.head is not None  # noqa: S101 - the caller looked
+def _scripted(site: Site, entry: sqlite3.Row, candidate: LiveLayer, kind: str, outcome: Outcome) -> None:
     detail: dict[str, Any] = {"message": outcome.message}
     if kind == "ci_failure":
         # The queue's own check is red at the head until somebody pushes a new one or runs it again.
         detail["failingCheck"] = outcome.check or _QUEUE_CHECK
         site.hub.set_check(
-            site.connection, site.repo_id, candidate.head, detail["failingCheck"], "failure", site.now()
+            site.connection, site.repo_id, entry["verify_head"], detail["failingCheck"], "failure", site.now()
         )
     if kind == "restack_conflict":
         detail.update(baseBranch=candidate.pull.base_branch, baseSha=candidate.base_head)
@@ -382,10 +435,8 @@ def _bounce_now(site: Site, entry_id: str, kind: str) -> None:
     bounce(site, entry, kind)
 
 
-def _merge(site: Site, candidate: LiveLayer, entry: sqlite3.Row) -> str | MergeResult:
+def _merge(site: Site, candidate: LiveLayer, head: str, base: str) -> str | MergeResult:
     """Merge into the base, unless git has it already, and return the commit the base stands at."""
-    base, head = candidate.base_head, candidate.head
-    assert base is not None and head is not None  # noqa: S101 - the entry was verified with both
     if site.contains(base, head):
         return base
     made = site.git.merge_commit(
@@ -399,17 +450,14 @@ def _merge(site: Site, candidate: LiveLayer, entry: sqlite3.Row) -> str | MergeR
     return made
 
 
-def _landed(
-    site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.Row, merge_sha: str
-) -> None:
+def _landed(site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.Row, merge_sha: str) -> None:
     connection, at = site.connection, site.now()
-    assert candidate.head is not None  # noqa: S101 - it was merged
     site.hub.mark_merged(
         connection,
         site.repo_id,
         candidate.pull.number,
         at=at,
-        head=candidate.head,
+        head=entry["verify_head"],
         base=candidate.base_head,
         merge_sha=merge_sha,
     )
@@ -426,7 +474,13 @@ def _landed(
     forget = {"stack_id": stack.row["id"]}
     schedule(connection, FORGET, forget, site.world.pace.after(_REMEMBERED_SECONDS))
     shown = ", ".join(f"#{number}" for number in numbers)
-    record(site.world, connection, "landed", f"{shown} landed on {candidate.pull.base_branch}", stack_id=stack.row["id"])
+    record(
+        site.world,
+        connection,
+        "landed",
+        f"{shown} landed on {candidate.pull.base_branch}",
+        stack_id=stack.row["id"],
+    )
 
 
 def _close(site: Site, entry: sqlite3.Row, state: str) -> None:

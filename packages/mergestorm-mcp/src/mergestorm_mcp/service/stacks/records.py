@@ -17,12 +17,14 @@ __all__ = [
     "owned_stack",
     "stack_by_id",
     "stack_of_pull",
+    "stacks_of",
     "unit_of",
 ]
 
 LIVE: Final = ("queued", "running", "waiting")
 """States of a queue entry that is on its way."""
 
+_LISTED: Final = 200
 _OVER: Final = "archived_at IS NULL AND landed_at IS NULL"
 
 
@@ -55,6 +57,16 @@ def stack_of_pull(connection: sqlite3.Connection, repo_id: int, number: int) -> 
         (repo_id, number, number),
     ).fetchone()
     return row
+
+
+def stacks_of(connection: sqlite3.Connection, account_id: int) -> list[sqlite3.Row]:
+    """An account's stacks, those that go on first, then the newest of those that are over."""
+    rows = connection.execute(
+        "SELECT * FROM stacks WHERE account_id = ? ORDER BY archived_at IS NOT NULL OR landed_at IS NOT NULL,"
+        " created_at DESC, id LIMIT ?",
+        (account_id, _LISTED),
+    )
+    return rows.fetchall()
 
 
 def active_stacks(connection: sqlite3.Connection, repo_id: int) -> list[sqlite3.Row]:

@@ -6,14 +6,15 @@ import sqlite3
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mergestorm_mcp.service.agents.reactions import on_pull_changed
+from mergestorm_mcp.service.github.access import require_surge, require_write
 from mergestorm_mcp.service.github.hub import Pull
 from mergestorm_mcp.service.refusals import Refusal, not_found
 from mergestorm_mcp.service.settings.values import effective_setting
 from mergestorm_mcp.service.stacks.events import record
-from mergestorm_mcp.service.stacks.policy import PINS, change_policy, require_surge
+from mergestorm_mcp.service.stacks.policy import PINS, change_policy
 from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, stack_of_pull, unit_of
 from mergestorm_mcp.service.stacks.site import Site, is_reserved
 from mergestorm_mcp.service.stacks.units import arrange, ensure_unit
@@ -94,15 +95,14 @@ def adopt(
             `not_stacked` or what Surge or Cyclone lacks, 409 `busy`.
     """
     site = Site.of(world, connection, repo_id)
-    if not site.hub.may_write(connection, site.repository, caller.login):
-        raise Refusal(403, "forbidden", "Adopting a stack takes write access to the repository.")
+    require_write(world, connection, caller, site.repository)
     pull = site.hub.pull(connection, repo_id, pull_number)
     if pull is None:
         raise not_found("The pull request")
     if pull.state != "open":
         code = "pr_merged" if pull.state == "merged" else "pr_closed"
         raise Refusal(400, code, f"#{pull.number} is {pull.state}; only an open pull request can be adopted.")
-    require_surge(site)
+    require_surge(world, connection, caller, site.repository)
     chain = _chain(site, pull)
     for item in chain:
         if is_reserved(item.head_branch):
@@ -117,7 +117,11 @@ def _chain(site: Site, pull: Pull) -> list[Pull]:
     chain = [pull]
     while (below := _parent(site, chain[0])) is not None:
         if below in chain or len(chain) >= _MAX_LAYERS:
-            raise Refusal(400, "not_stacked", "The pull requests stand on each other in a circle, or in too great number.")
+            raise Refusal(
+                400,
+                "not_stacked",
+                "The pull requests stand on each other in a circle, or in too great number.",
+            )
         chain.insert(0, below)
     while len(chain) < _MAX_LAYERS and (above := _child(site, chain[-1])) is not None and above not in chain:
         chain.append(above)
@@ -136,7 +140,9 @@ def _parent(site: Site, pull: Pull) -> Pull | None:
     found = site.hub.find_open_pull(site.connection, site.repo_id, pull.base_branch)
     if found is None and site.hub.pulls(site.connection, site.repo_id, head=pull.base_branch):
         raise Refusal(
-            400, "not_stacked", f"#{pull.number} stands on {pull.base_branch}, whose pull request is not open."
+            400,
+            "not_stacked",
+            f"#{pull.number} stands on {pull.base_branch}, whose pull request is not open.",
         )
     return found
 
@@ -157,9 +163,7 @@ def _child(site: Site, pull: Pull) -> Pull | None:
     return next((item for item in found if not is_reserved(item.head_branch)), None)
 
 
-def _put(
-    site: Site, account_id: int, chain: Sequence[Pull], policy: Mapping[str, bool | None]
-) -> str:
+def _put(site: Site, account_id: int, chain: Sequence[Pull], policy: Mapping[str, bool | None]) -> str:
     """Make a chain the layers of one stack: of one that holds some of them, of the one below them, or of a new one."""
     connection = site.connection
     stacks = [_active(connection, site.repo_id, pull.number) for pull in chain]
@@ -212,7 +216,9 @@ def _add_layers(site: Site, stack_id: str, chain: Sequence[Pull]) -> bool:
             "INSERT INTO layers (stack_id, position, pull_number, branch) VALUES (?, ?, ?, ?)",
             (stack_id, place, pull.number, pull.head_branch),
         )
-        record(site.world, site.connection, "layer", f"#{pull.number} is layer {place + 1}", stack_id=stack_id)
+        record(
+            site.world, site.connection, "layer", f"#{pull.number} is layer {place + 1}", stack_id=stack_id
+        )
         place += 1
     return place > len(known)
 

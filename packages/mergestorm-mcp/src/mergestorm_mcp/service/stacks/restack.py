@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from mergestorm_mcp.service.agents.reactions import on_head_changed
 from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.stacks.events import record
@@ -30,7 +32,7 @@ def restack(site: Site, stack_id: str) -> str | None:
         pair = next(
             (
                 (below, layer)
-                for below, layer in zip(waiting, waiting[1:], strict=False)
+                for below, layer in itertools.pairwise(waiting)
                 if layer.state in {"needs_restack", "conflict"} and layer.pull.number not in done
             ),
             None,
@@ -53,7 +55,10 @@ def _put_on(site: Site, stack_id: str, below: LiveLayer, layer: LiveLayer) -> bo
     made: str | MergeResult
     if any(len(commit.parents) != 1 for commit in commits):  # a merge cannot be replayed; merging keeps it
         made = site.git.merge_commit(
-            head, onto, message=f"Merge {below.pull.head_branch} into {layer.pull.head_branch}", when=site.moment()
+            head,
+            onto,
+            message=f"Merge {below.pull.head_branch} into {layer.pull.head_branch}",
+            when=site.moment(),
         )
     else:
         made = site.git.replay(commits, onto, when=site.moment())
@@ -66,7 +71,13 @@ def _put_on(site: Site, stack_id: str, below: LiveLayer, layer: LiveLayer) -> bo
             " WHERE stack_id = ? AND pull_number = ?",
             (detail, head, site.now(), below.pull.head_branch, fork, stack_id, number),
         )
-        record(site.world, connection, "restack", f"#{number} could not be restacked: {detail}", stack_id=stack_id)
+        record(
+            site.world,
+            connection,
+            "restack",
+            f"#{number} could not be restacked: {detail}",
+            stack_id=stack_id,
+        )
         return False
     site.git.move(layer.pull.head_branch, made, head)
     connection.execute(
@@ -74,6 +85,12 @@ def _put_on(site: Site, stack_id: str, below: LiveLayer, layer: LiveLayer) -> bo
         " restack_attempts = 0, last_restacked_sha = ? WHERE stack_id = ? AND pull_number = ?",
         (made, stack_id, number),
     )
-    record(site.world, connection, "restack", f"#{number} restacked on {below.pull.head_branch}", stack_id=stack_id)
+    record(
+        site.world,
+        connection,
+        "restack",
+        f"#{number} restacked on {below.pull.head_branch}",
+        stack_id=stack_id,
+    )
     on_head_changed(site.world, connection, site.repo_id, layer.pull.head_branch, made)
     return True

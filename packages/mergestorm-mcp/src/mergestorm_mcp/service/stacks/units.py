@@ -89,7 +89,8 @@ def promote(site: Site, stack: LiveStack, layer: LiveLayer) -> str | MergeResult
         The commit the unit stands at, or the conflicts.
     """
     unit = stack.unit
-    assert unit is not None and layer.head is not None and layer.member is not None  # noqa: S101 - the caller looked
+    if unit is None or layer.head is None:
+        raise LookupError("only a layer of a unit can be promoted, and only with a head")
     before = site.git.head(unit["branch"])
     if before is None:
         raise GitError("unknown_revision", "the unit's branch is gone")
@@ -161,7 +162,11 @@ def ensure_land_pull(site: Site, stack: LiveStack) -> int | None:
         "UPDATE units SET land_pull = ?, state = 'landing' WHERE id = ?", (pull.number, unit["id"])
     )
     record(
-        site.world, connection, "land_pr", f"#{pull.number} opened to land {unit['branch']}", stack_id=stack.row["id"]
+        site.world,
+        connection,
+        "land_pr",
+        f"#{pull.number} opened to land {unit['branch']}",
+        stack_id=stack.row["id"],
     )
     return pull.number
 
@@ -169,7 +174,8 @@ def ensure_land_pull(site: Site, stack: LiveStack) -> int | None:
 def _park(site: Site, stack: LiveStack, layer: LiveLayer, parent: LiveLayer) -> str:
     if layer.row is not None and layer.row["freeze_branch"] is not None:
         return str(layer.row["freeze_branch"])
-    assert stack.unit is not None and layer.row is not None  # noqa: S101 - layers above the second have both
+    if stack.unit is None or layer.row is None:
+        raise LookupError("only a layer of a unit stands on a frozen branch")
     branch = f"{PARK_PREFIX}{stack.unit['number']}-{layer.row['position']}"
     if site.git.head(branch) is None and parent.head is not None:
         site.git.move(branch, parent.head, None)

@@ -36,7 +36,14 @@ _WORDS: Final = {"approve": "approved", "request_changes": "changes_requested", 
 def listed_view(site: Site, stack: LiveStack) -> dict[str, Any]:
     """A stack as `GET /stacks` lists it: as it is enriched, without the agents."""
     view = stack_view(site, stack)
-    agents = ("agentRuns", "vortexReview", "agentsBusy", "cycloneHandoff", "cycloneConflictHandoff", "cycloneCiHandoff")
+    agents = (
+        "agentRuns",
+        "vortexReview",
+        "agentsBusy",
+        "cycloneHandoff",
+        "cycloneConflictHandoff",
+        "cycloneCiHandoff",
+    )
     for layer in view["layers"]:
         for name in agents:
             layer.pop(name, None)
@@ -71,7 +78,7 @@ def stack_view(site: Site, stack: LiveStack) -> dict[str, Any]:
         if reason is not None:
             view[name] = reason
     if stack.unit is not None:
-        view["unit"] = _unit(site, stack)
+        view["unit"] = _unit(site, stack, stack.unit)
     return view
 
 
@@ -282,7 +289,9 @@ def _handoff(site: Site, layer: LiveLayer, kind: str) -> dict[str, Any] | None:
 def _conflict_detail(layer: LiveLayer) -> str | None:
     if layer.merge is None or layer.merge.clean:
         return None
-    return f"conflict in {', '.join(layer.merge.conflicts)}" if layer.merge.conflicts else "unrelated histories"
+    return (
+        f"conflict in {', '.join(layer.merge.conflicts)}" if layer.merge.conflicts else "unrelated histories"
+    )
 
 
 def _mergeable_state(layer: LiveLayer) -> str | None:
@@ -309,9 +318,7 @@ def _restack_error(row: sqlite3.Row | None) -> dict[str, Any] | None:
     }
 
 
-def _unit(site: Site, stack: LiveStack) -> dict[str, Any]:
-    unit = stack.unit
-    assert unit is not None  # noqa: S101 - the caller looked
+def _unit(site: Site, stack: LiveStack, unit: sqlite3.Row) -> dict[str, Any]:
     land = stack.land
     return {
         "id": unit["id"],
@@ -319,20 +326,22 @@ def _unit(site: Site, stack: LiveStack) -> dict[str, Any]:
         "state": unit["state"],
         "branch": unit["branch"],
         "landTarget": unit["land_target"],
-        "members": [_member(layer) for layer in stack.layers if layer.member is not None],
+        "members": [
+            _member(layer, layer.member, layer.row["position"])
+            for layer in stack.layers
+            if layer.member is not None and layer.row is not None
+        ],
         "landPrNumber": unit["land_pull"],
         "landingBlockReason": _block_reason(stack),
         "landPr": _layer(site, stack, land) if land is not None else None,
     }
 
 
-def _member(layer: LiveLayer) -> dict[str, Any]:
-    member, row = layer.member, layer.row
-    assert member is not None and row is not None  # noqa: S101 - members are layers
+def _member(layer: LiveLayer, member: sqlite3.Row, position: int) -> dict[str, Any]:
     return {
         "prNumber": layer.pull.number,
         "branch": layer.pull.head_branch,
-        "position": row["position"],
+        "position": position,
         "seamState": member["seam_state"],
         "seamReviewedSha": member["seam_reviewed_sha"],
         "seamReviewId": member["seam_pass"],
