@@ -17,6 +17,7 @@ from mergestorm_mcp.service.http.routes import (
     home,
     issues,
     pr_reviews,
+    publication,
     pulls,
     queue,
     reviews,
@@ -31,7 +32,9 @@ __all__ = ["application", "every_route"]
 
 def every_route() -> list[Route]:
     """The routes of every room; literal paths come before those with parameters within a room."""
-    rooms = (account, reviews, settings, issues, devices, pulls, queue, pr_reviews, stacks, home)
+    rooms = (
+        account, reviews, settings, issues, devices, pulls, publication, queue, pr_reviews, stacks, home,
+    )  # fmt: skip
     return [route for room in rooms for route in room.routes()]
 
 
