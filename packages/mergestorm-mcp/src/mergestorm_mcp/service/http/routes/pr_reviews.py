@@ -48,7 +48,8 @@ class _DismissBody(Body):
     review_id: Annotated[int, Field(ge=1, le=2**53)]
     scope: Annotated[Literal["findings", "review"] | None, NotNull] = None
     finding_ids: Annotated[
-        list[Annotated[str, StringConstraints(min_length=1, max_length=200)]], Field(max_length=50, default_factory=list)
+        list[Annotated[str, StringConstraints(min_length=1, max_length=200)]],
+        Field(max_length=50, default_factory=list),
     ]
     reason: Annotated[Annotated[str, StringConstraints(max_length=20_000)] | None, NotNull] = None
     evidence_url: Annotated[
