@@ -18,6 +18,7 @@ from mergestorm_mcp.service.http.routes import (
     home,
     issues,
     pr_reviews,
+    publication,
     pulls,
     queue,
     reviews,
@@ -32,7 +33,20 @@ __all__ = ["api_routes", "application", "every_route"]
 
 def every_route() -> list[Route]:
     """The routes of every room; literal paths come before those with parameters within a room."""
-    rooms = (account, reviews, settings, issues, devices, pulls, queue, pr_reviews, stacks, document, home)
+    rooms = (
+        account,
+        reviews,
+        settings,
+        issues,
+        devices,
+        pulls,
+        publication,
+        queue,
+        pr_reviews,
+        stacks,
+        document,
+        home,
+    )
     return [route for room in rooms for route in room.routes()]
 
 

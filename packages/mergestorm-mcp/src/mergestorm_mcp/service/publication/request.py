@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from mergestorm_mcp.service.http.endpoints import Body, Query
+from mergestorm_mcp.service.http.bodies import Body, Query
 
 __all__ = ["PublicationQuery", "PublishBody", "SentBlob", "SentChange", "SentCommit", "SentPerson"]
 

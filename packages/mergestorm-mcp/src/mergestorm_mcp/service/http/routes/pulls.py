@@ -9,7 +9,8 @@ from starlette.routing import Route
 
 from mergestorm_mcp.service.github.claims import claim_heads
 from mergestorm_mcp.service.github.pull_opening import find_pull, open_pull
-from mergestorm_mcp.service.http.endpoints import Answer, Body, Call, Query, endpoint
+from mergestorm_mcp.service.http.bodies import Body, Query
+from mergestorm_mcp.service.http.endpoints import Answer, Call, endpoint
 
 __all__ = ["routes"]
 

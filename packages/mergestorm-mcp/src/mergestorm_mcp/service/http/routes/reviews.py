@@ -55,7 +55,7 @@ class _Submission(Body):
     context: Annotated[str | None, Field(min_length=1, max_length=_MAX_CONTEXT), NotNull] = None
     context_files: Annotated[list[_ContextFile], Field(max_length=10)] = Field(default_factory=list)
     idempotency_key: Annotated[str | None, Field(min_length=1, max_length=128), NotNull] = None
-    webhook_url: Annotated[str | None, NotNull, Field(pattern=r"^https://[^\s/]+", max_length=2000)] = None
+    webhook_url: Annotated[str | None, Field(pattern=r"^https://[^\s/]+", max_length=2000), NotNull] = None
 
 
 class _Jobs(Query):
