@@ -172,7 +172,7 @@ class Bench:
             on_pull_changed(self.world, connection, self.repository.id, pull.number)
         return pull.number
 
-    def adopt(self, number: int, who: str = "rivka", **policy: bool | None) -> str:
+    def adopt(self, number: int, who: str = "rivka", /, **policy: bool | None) -> str:
         """Adopt a pull request's chain and return the stack's id."""
         answer = self.post(
             "/stacks/adopt", {"owner": "acme", "repo": "shop", "prNumber": number, **policy}, who
@@ -191,7 +191,7 @@ class Bench:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def set(self, stack_id: str, who: str = "rivka", **policy: bool | None) -> httpx.Response:
+    def set(self, stack_id: str, who: str = "rivka", /, **policy: bool | None) -> httpx.Response:
         """Change a stack's policy."""
         return self.client(who).patch(f"/stacks/{stack_id}", json=policy)
 
@@ -246,7 +246,8 @@ class Bench:
         end = self.clock.now() + timedelta(seconds=seconds)
         while not condition():
             due = self.world.timeline.next_due(self.world)
-            assert due is not None and due <= end, "it did not become true in time"
+            assert due is not None, "nothing is due any more, and it is not true"
+            assert due <= end, "it did not become true in time"
             self.pass_time(max(0.0, (due - self.clock.now()).total_seconds()) + 0.001)
 
 

@@ -38,7 +38,9 @@ def _dismiss(bench: Bench, who: str = "rivka", **changes: Any) -> httpx.Response
         **changes,
     }
     return bench.post(
-        "/stacks/pr-review/dismiss", {name: value for name, value in request.items() if value is not None}, who
+        "/stacks/pr-review/dismiss",
+        {name: value for name, value in request.items() if value is not None},
+        who,
     )
 
 
@@ -60,7 +62,11 @@ def test_a_preview_lists_what_is_open_and_writes_nothing(bench: Bench) -> None:
     assert answer["dismissed"] == answer["already_dismissed"] == []
     assert answer["gate"] == {
         "seam": None,
-        "vortex": {"cleared": False, "reason": "review_findings_open", "message": answer["gate"]["vortex"]["message"]},
+        "vortex": {
+            "cleared": False,
+            "reason": "review_findings_open",
+            "message": answer["gate"]["vortex"]["message"],
+        },
         "other_gates": "unchanged",
     }
     assert answer["stack_id"] == stack
@@ -240,13 +246,17 @@ def test_a_monitoring_account_may_dismiss_and_is_not_told_of_a_stack_of_another(
 # No resurfacing
 
 
-def test_what_was_dismissed_does_not_come_up_again_after_a_restack_with_the_same_difference(bench: Bench) -> None:
+def test_what_was_dismissed_does_not_come_up_again_after_a_restack_with_the_same_difference(
+    bench: Bench,
+) -> None:
     stack = _reviewed(bench)
     _dismiss(bench)
     bench.push("main", {"other.txt": "trunk moved\n"})
     git = bench.world.hub.git(bench.repository)
     replayed = git.replay(
-        git.commits_between(bench.head("main"), bench.head("feature")), bench.head("main"), when=bench.clock.now()
+        git.commits_between(bench.head("main"), bench.head("feature")),
+        bench.head("main"),
+        when=bench.clock.now(),
     )
     assert isinstance(replayed, str)
     bench.rewrite("feature", replayed)
@@ -289,7 +299,8 @@ def test_findings_outside_the_diff_and_reviews_without_lines_have_ids_of_their_o
 def _seam(bench: Bench) -> tuple[str, int]:
     """A member of a unit with two seam findings, and the review that has them."""
     rules = [
-        {"path": "upper.txt", "text": text, "title": f"Seam {text}", "kind": "seam"} for text in ("upper", "more")
+        {"path": "upper.txt", "text": text, "title": f"Seam {text}", "kind": "seam"}
+        for text in ("upper", "more")
     ]
     bench.script(reviewer={"findings": rules})
     bench.push("lower", {"lower.txt": "lower\n"})
@@ -323,10 +334,14 @@ def test_one_of_two_seam_findings_clears_nothing(bench: Bench) -> None:
         item["finding_id"]
         for item in _dismiss(bench, pr_number=2, review_id=review, preview=True).json()["remaining"]
     ]
-    gate = _dismiss(bench, pr_number=2, review_id=review, scope=None, finding_ids=ids[:1]).json()["gate"]["seam"]
+    gate = _dismiss(bench, pr_number=2, review_id=review, scope=None, finding_ids=ids[:1]).json()["gate"][
+        "seam"
+    ]
     assert (gate["cleared"], gate["blocking"], gate["state"]) == (False, True, "findings")
     assert bench.blocker(stack) == "Seam findings"
-    gate = _dismiss(bench, pr_number=2, review_id=review, scope=None, finding_ids=ids[1:]).json()["gate"]["seam"]
+    gate = _dismiss(bench, pr_number=2, review_id=review, scope=None, finding_ids=ids[1:]).json()["gate"][
+        "seam"
+    ]
     assert gate["cleared"] is True
 
 
