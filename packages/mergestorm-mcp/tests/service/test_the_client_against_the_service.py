@@ -1,57 +1,53 @@
-"""The package's own command line against the local service, both as real processes or real HTTP."""
+"""The package's own command line against the local service, over real HTTP."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from mergestorm_mcp.mg.main import main
+
 from .conftest import OWNER, LocalService
 
-DIFF = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = eval(y)\n"
+Mg = Callable[..., Any]
 
 
-class Mg:
-    """`mg` with a home and a folder of its own."""
+@pytest.fixture
+def mg(
+    service: LocalService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Mg]:
+    """`mg` with a home of its own, pointed at the service; gives the document it prints."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    for name in ("MERGESTORM_API_KEY", "MERGESTORM_SANDBOX_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MERGESTORM_API_URL", service.url)
+    before = signal.getsignal(signal.SIGTERM)
 
-    def __init__(self, service: LocalService, folder: Path) -> None:
-        self.folder = folder
-        self.environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("MERGESTORM_")
-        } | {
-            "HOME": str(folder / "home"),
-            "USERPROFILE": str(folder / "home"),
-            "MERGESTORM_API_URL": service.url,
-        }
-        (folder / "home").mkdir()
+    def run(*words: str, code: int = 0) -> Any:
+        ended = main([*words, "--json"])
+        out, errors = capsys.readouterr()
+        assert ended == code, errors
+        return json.loads(out)
 
-    def __call__(self, *words: str, code: int = 0) -> Any:
-        done = subprocess.run(
-            [sys.executable, "-m", "mergestorm_mcp.mg.main", *words, "--json"],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=self.folder,
-            env=self.environment,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr
-        return json.loads(done.stdout)
+    yield run
+    signal.signal(signal.SIGTERM, before)
 
 
-@pytest.mark.slow
-def test_a_login_by_code_and_what_follows_from_it(service: LocalService, tmp_path: Path) -> None:
+def test_a_login_by_code_and_what_follows_from_it(service: LocalService, mg: Mg) -> None:
     with service.world.store.write() as connection:
         repository = service.world.hub.create_repository(connection, "acme", "shop")
         service.world.hub.set_permission(connection, repository.id, OWNER, "write")
         service.world.hub.install_app(connection, repository.id, "surge")
-    mg = Mg(service, tmp_path)
     assert mg("whoami", code=1)["error"]["code"] == "missing_api_key"
     begun = mg("login", "--start")
     link = begun["verification_uri"]
