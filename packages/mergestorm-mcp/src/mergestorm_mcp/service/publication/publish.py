@@ -218,7 +218,7 @@ def _register(work: _Work, connection: sqlite3.Connection, pull: Pull) -> bool:
             place = Site.of(work.world, connection, work.repository.id)
             change_policy(place, stack, {"autoEnqueueWhenReady": wanted})
         return False
-    register(
+    made = register(
         work.world,
         connection,
         work.caller.account_id,
@@ -227,7 +227,7 @@ def _register(work: _Work, connection: sqlite3.Connection, pull: Pull) -> bool:
         auto_land=wanted if wanted is not None else True,
         auto_patch=False,
     )
-    return True
+    return len(layers_of(connection, made)) == 1  # else it has joined the stack below it
 
 
 def _goes_on(stack: sqlite3.Row) -> bool:
