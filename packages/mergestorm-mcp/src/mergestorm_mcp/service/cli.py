@@ -98,7 +98,12 @@ def _build() -> _Parser:
     )
     _command(commands, "scenarios", "List the scenarios that come with the package.", "scenarios --json")
     page = _command(
-        commands, "ui", "Open the page of the service that was started last.", "ui", "ui --print", "ui --port 8787"
+        commands,
+        "ui",
+        "Open the page of the service that was started last.",
+        "ui",
+        "ui --print",
+        "ui --port 8787",
     )
     page.add_argument("--port", type=_port, default=0, metavar="N", help="of the service at this port")
     page.add_argument(
@@ -109,9 +114,7 @@ def _build() -> _Parser:
 
 def _command(commands: Any, name: str, summary: str, *examples: str) -> _Parser:
     lines = "\n".join(f"  mergestorm-local {example}" for example in examples)
-    made: _Parser = commands.add_parser(
-        name, help=summary, description=summary, epilog=f"Examples:\n{lines}"
-    )
+    made: _Parser = commands.add_parser(name, help=summary, description=summary, epilog=f"Examples:\n{lines}")
     made.add_argument("--json", dest="as_json", action="store_true", help="print one JSON document")
     return made
 

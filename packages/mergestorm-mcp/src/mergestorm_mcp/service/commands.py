@@ -126,7 +126,9 @@ async def _serve(world: World, values: argparse.Namespace, told: dict[str, Any])
 
 def _repositories(world: World) -> dict[str, str]:
     with world.store.read() as connection:
-        return {found.full_name: str(world.hub.root / found.path) for found in world.hub.repositories(connection)}
+        return {
+            found.full_name: str(world.hub.root / found.path) for found in world.hub.repositories(connection)
+        }
 
 
 def _tell(told: dict[str, Any]) -> None:

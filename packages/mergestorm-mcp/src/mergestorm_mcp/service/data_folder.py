@@ -65,7 +65,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise FolderInUse(f"another service uses {folder}; stop it first, or choose another folder") from None
+            raise FolderInUse(
+                f"another service uses {folder}; stop it first, or choose another folder"
+            ) from None
         yield
     finally:
         os.close(descriptor)

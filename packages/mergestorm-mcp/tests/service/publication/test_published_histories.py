@@ -78,6 +78,7 @@ def test_a_history_stands_on_github_bit_by_bit(
     place = Environment(environment.variables, environment.home, str(checkout.path))
     first = data.draw(st.integers(1, len(originals)))
     before = tidepool.count("pulls")
+    told: dict[str, Any] = {}
     for end in (first, len(originals)):
         checkout.git("update-ref", f"refs/heads/{branch}", originals[end - 1])
         told = anyio.run(_publish, place, branch, tidepool, data.draw(st.booleans()))

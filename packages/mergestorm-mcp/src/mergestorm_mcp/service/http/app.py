@@ -9,7 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp
 
-from mergestorm_mcp.service.http.endpoints import envelope
+from mergestorm_mcp.service.http import document
+from mergestorm_mcp.service.http.endpoints import ApiRoute, envelope
 from mergestorm_mcp.service.http.guard import Guard
 from mergestorm_mcp.service.http.routes import (
     account,
@@ -27,15 +28,31 @@ from mergestorm_mcp.service.http.routes import (
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.world import World
 
-__all__ = ["application", "every_route"]
+__all__ = ["api_routes", "application", "every_route"]
 
 
 def every_route() -> list[Route]:
     """The routes of every room; literal paths come before those with parameters within a room."""
     rooms = (
-        account, reviews, settings, issues, devices, pulls, publication, queue, pr_reviews, stacks, home,
-    )  # fmt: skip
+        account,
+        reviews,
+        settings,
+        issues,
+        devices,
+        pulls,
+        publication,
+        queue,
+        pr_reviews,
+        stacks,
+        document,
+        home,
+    )
     return [route for room in rooms for route in room.routes()]
+
+
+def api_routes() -> list[ApiRoute]:
+    """The routes of the API: those the OpenAPI document describes."""
+    return [route for route in every_route() if isinstance(route, ApiRoute)]
 
 
 def application(world: World) -> ASGIApp:

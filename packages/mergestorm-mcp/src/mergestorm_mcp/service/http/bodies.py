@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-__all__ = ["Body", "NotNull", "Query", "QueryInt"]
+__all__ = ["Body", "Digits", "NotNull", "Query", "QueryInt"]
 
 
 class Body(BaseModel):
@@ -16,7 +16,7 @@ class Body(BaseModel):
 
 
 class Query(BaseModel):
-    """Query parameters: exactly its fields. All arrive as text; use `QueryInt` for numbers."""
+    """Query parameters: exactly its fields. All arrive as text; see `Digits` for numbers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +29,12 @@ def _decimal(value: object) -> object:
     return value
 
 
-QueryInt = Annotated[int, BeforeValidator(_decimal)]
+Digits = BeforeValidator(_decimal)
+"""For whole numbers in a query, after their bounds: `Annotated[int, Field(ge=1), Digits]`. Bounds that come later would
+count, but be missing from the OpenAPI document.
+"""
+
+QueryInt = Annotated[int, Digits]
 """A whole number in a query: decimal digits and nothing else."""
 
 
@@ -40,4 +45,4 @@ def _refuse_null(value: object) -> object:
 
 
 NotNull = BeforeValidator(_refuse_null)
-"""For members that may be left out and may not be null: `Annotated[str | None, NotNull] = None`."""
+"""For members that may be left out and may not be null, after their bounds: `Annotated[str | None, Field(...), NotNull]`."""

@@ -33,7 +33,7 @@ from mergestorm_mcp.service.http.bodies import Body, Query, QueryInt
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 from mergestorm_mcp.service.world import World
 
-__all__ = ["Answer", "Body", "Call", "Query", "QueryInt", "endpoint", "envelope"]
+__all__ = ["Answer", "ApiRoute", "Body", "Call", "Query", "QueryInt", "endpoint", "envelope"]
 
 _LOG = logging.getLogger("mergestorm_mcp.service")
 T = TypeVar("T")
@@ -107,6 +107,33 @@ class Call:
 Handle = Callable[[Call], Any]
 
 
+class ApiRoute(Route):
+    """A route of the API, with what it takes.
+
+    Attributes:
+        method: the one method it answers.
+        body: model of the JSON body; None if there is none.
+        query: model of the query; None if there is none.
+        authenticated: whether it asks for a key.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        run: Callable[[Request], Awaitable[Response]],
+        *,
+        body: type[Body] | None,
+        query: type[Query] | None,
+        authenticated: bool,
+    ) -> None:
+        super().__init__(path, run, methods=[method])
+        self.method = method
+        self.body = body
+        self.query = query
+        self.authenticated = authenticated
+
+
 def endpoint(
     method: str,
     path: str,
@@ -116,7 +143,7 @@ def endpoint(
     query: type[Query] | None = None,
     authenticated: bool = True,
     max_body: int = _SMALL_BODY,
-) -> Route:
+) -> ApiRoute:
     """A route.
 
     Args:
@@ -167,7 +194,7 @@ def endpoint(
         response = _response(result)
         return _Lost(response) if trouble.lose_answer else response
 
-    return Route(path, run, methods=[method])
+    return ApiRoute(method, path, run, body=body, query=query, authenticated=authenticated)
 
 
 def envelope(refusal: Refusal) -> Response:

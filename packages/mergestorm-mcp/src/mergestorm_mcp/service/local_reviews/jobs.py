@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import secrets
 import sqlite3
 import uuid
@@ -32,8 +31,6 @@ SPECIALISTS: Final = frozenset({
     "api",
     "frontend",
 })
-
-_REPOSITORY: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 
 class Submission(NamedTuple):
@@ -80,7 +77,7 @@ def submit(world: World, connection: sqlite3.Connection, caller: Caller, asked: 
         asked: what for.
 
     Raises:
-        Refusal: 413 `diff_too_large`, 400 `invalid_specialists` or `invalid_input`, 409 `idempotency_key_reused`, 402
+        Refusal: 413 `diff_too_large`, 400 `invalid_specialists`, 409 `idempotency_key_reused`, 402
             `quota_exceeded`.
     """
     _check(asked)
@@ -183,8 +180,6 @@ def _check(asked: Submission) -> None:
         raise Refusal(400, "invalid_specialists", "The manual router needs one to five specialists.")
     if asked.router_mode not in {None, "manual"} and asked.specialists:
         raise Refusal(400, "invalid_specialists", "Specialists are named with the manual router only.")
-    if asked.repo is not None and not _REPOSITORY.fullmatch(asked.repo):
-        raise Refusal(400, "invalid_input", "The repository is written owner/name.")
 
 
 def _row(connection: sqlite3.Connection, caller: Caller, job_id: str) -> sqlite3.Row:

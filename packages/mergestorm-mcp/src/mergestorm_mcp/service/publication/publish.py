@@ -218,16 +218,19 @@ def _register(work: _Work, connection: sqlite3.Connection, pull: Pull) -> bool:
             place = Site.of(work.world, connection, work.repository.id)
             change_policy(place, stack, {"autoEnqueueWhenReady": wanted})
         return False
-    made = register(
+    below = work.world.hub.find_open_pull(connection, work.repository.id, pull.base_branch)
+    joined = stack_of_pull(connection, work.repository.id, below.number) if below is not None else None
+    joins = joined is not None and _goes_on(joined)
+    register(
         work.world,
         connection,
         work.caller.account_id,
         work.repository.id,
         pull.number,
-        auto_land=wanted if wanted is not None else True,
+        auto_land=True if wanted is None and not joins else wanted,
         auto_patch=False,
     )
-    return len(layers_of(connection, made)) == 1  # else it has joined the stack below it
+    return not joins
 
 
 def _goes_on(stack: sqlite3.Row) -> bool:

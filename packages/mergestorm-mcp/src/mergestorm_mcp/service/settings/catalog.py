@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from mergestorm_mcp.service.http.bodies import Body
 
@@ -20,6 +20,8 @@ _Batch = Annotated[int, Field(ge=2, le=8)]
 
 class SettingsBody(Body):
     """What `PATCH /settings` takes: any of these, at least one. A member that is null is refused."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     auto_review_enabled: bool = True
     auto_patch_enabled: bool = False
@@ -45,6 +47,8 @@ class SettingsBody(Body):
 
 class RepositorySettingsBody(Body):
     """What `PATCH /repo-settings` takes: the repository and at least one setting; null clears one."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 3})
 
     owner: _Name
     repo: _Name

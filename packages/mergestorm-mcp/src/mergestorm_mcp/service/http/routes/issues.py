@@ -14,7 +14,7 @@ from mergestorm_mcp.service.issues.making import make_issue
 __all__ = ["routes"]
 
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
-_Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=256)]
+_Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=256, pattern=r"\S")]
 _Label = Annotated[str, StringConstraints(min_length=1, max_length=50)]
 _MAX_BODY = 65_536
 

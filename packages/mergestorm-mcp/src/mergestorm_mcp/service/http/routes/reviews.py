@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StringConstraints
 from starlette.routing import Route
 
-from mergestorm_mcp.service.http.bodies import Body, NotNull, Query, QueryInt
+from mergestorm_mcp.service.http.bodies import Body, Digits, NotNull, Query
 from mergestorm_mcp.service.http.endpoints import Answer, Call, endpoint
 from mergestorm_mcp.service.local_reviews import jobs, threads
 
@@ -19,6 +19,8 @@ _MAX_REQUEST: Final = 40 << 20
 _MAX_FILE: Final = 400_000
 _MAX_CONTEXT: Final = 60_000
 _MAX_CONTEXT_FILE: Final = 16_000
+
+_REPOSITORY: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"
 
 _Path = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 _Label = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
@@ -34,31 +36,34 @@ class _ContextFile(Body):
     content: Annotated[str, StringConstraints(max_length=_MAX_CONTEXT_FILE)]
 
 
-_Specialist = Annotated[str, StringConstraints(max_length=100)]
+_Specialist = Annotated[
+    # The document names them; one that is unknown gets a code of its own from the domain.
+    str, StringConstraints(max_length=100), Field(json_schema_extra={"enum": sorted(jobs.SPECIALISTS)})
+]
 
 
 class _Submission(Body):
     thread: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._/-]{0,119}$")]
     branch: _Label
-    repo: Annotated[str | None, NotNull, Field(max_length=201)] = None
+    repo: Annotated[str | None, Field(pattern=_REPOSITORY), NotNull] = None
     base_label: _Label
     head_label: _Label
     diff: Annotated[str, StringConstraints(min_length=1)]
     files: Annotated[list[_File], Field(max_length=40)]
     router_mode: Annotated[Literal["off", "standard", "max", "manual"] | None, NotNull] = None
     specialists: Annotated[list[_Specialist], Field(max_length=5)] = Field(default_factory=list)
-    context: Annotated[str | None, NotNull, Field(min_length=1, max_length=_MAX_CONTEXT)] = None
+    context: Annotated[str | None, Field(min_length=1, max_length=_MAX_CONTEXT), NotNull] = None
     context_files: Annotated[list[_ContextFile], Field(max_length=10)] = Field(default_factory=list)
-    idempotency_key: Annotated[str | None, NotNull, Field(min_length=1, max_length=128)] = None
-    webhook_url: Annotated[str | None, NotNull, Field(pattern=r"^https://[^\s/]+", max_length=2000)] = None
+    idempotency_key: Annotated[str | None, Field(min_length=1, max_length=128), NotNull] = None
+    webhook_url: Annotated[str | None, Field(pattern=r"^https://[^\s/]+", max_length=2000), NotNull] = None
 
 
 class _Jobs(Query):
-    limit: Annotated[QueryInt, Field(ge=1, le=50)] = 10
+    limit: Annotated[int, Field(ge=1, le=50), Digits] = 10
 
 
 class _Threads(Query):
-    limit: Annotated[QueryInt, Field(ge=1, le=50)] = 20
+    limit: Annotated[int, Field(ge=1, le=50), Digits] = 20
 
 
 def routes() -> list[Route]:
