@@ -67,7 +67,9 @@ def seed(world: World, scenario: Scenario) -> Seeded:
         raise ScenarioError(scenario.title, None, refusal.message) from None
     except TreeConflict as conflict:
         path = conflict.path.decode("utf-8", "replace")
-        raise ScenarioError(scenario.title, None, f"commits: {path} cannot be changed so ({conflict.kind})") from None
+        raise ScenarioError(
+            scenario.title, None, f"commits: {path} cannot be changed so ({conflict.kind})"
+        ) from None
 
 
 def _seed(world: World, scenario: Scenario) -> Seeded:
