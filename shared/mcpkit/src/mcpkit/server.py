@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
 import anyio.from_thread
@@ -26,7 +26,7 @@ from fastmcp.exceptions import ValidationError as FastMCPValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
 from mcp import MCPError
-from mcp_types import ToolAnnotations
+from mcp_types import Icon, ToolAnnotations
 from pydantic import PrivateAttr
 from pydantic import ValidationError as PydanticValidationError
 from pydantic_core import PydanticSerializationError
@@ -203,21 +203,42 @@ def harden(app: FastMCP[Any]) -> FastMCP[Any]:
     return app
 
 
-def create_server(*, name: str, version: str, instructions: str) -> FastMCP[Any]:
+def create_server(
+    *,
+    name: str,
+    version: str,
+    instructions: str,
+    title: str | None = None,
+    website_url: str | None = None,
+    icons: Sequence[Icon] = (),
+) -> FastMCP[Any]:
     """A hardened FastMCP server that offers tools and nothing else.
 
     Every setting that FastMCP would read from its environment is given explicitly.
+
+    Args:
+        name: for programs; part of `serverInfo`, as are all but the instructions.
+        version: of the server.
+        instructions: what an agent is told before its first call.
+        title: the name for people.
+        website_url: where people read about the server.
+        icons: pictures of the server. Keep them small: in the 2026-07-28 era every result repeats `serverInfo`.
+
+    Title, website and icons are sent under every protocol revision; clients of the older ones pass over them.
     """
     app: FastMCP[Any] = FastMCP(
         name,
         instructions=instructions,
         version=version,
+        website_url=website_url,
+        icons=list(icons) or None,
         mask_error_details=True,
         strict_input_validation=False,  # KitTool checks; FastMCP's strict mode refuses 1.0 as an integer
         on_duplicate="error",
         list_page_size=_ONE_PAGE,  # without a page size FastMCP takes any cursor; with one, a made-up cursor is -32602
     )
     _fastmcp.only_tools(app)
+    _fastmcp.entitle(app, title)
     return harden(app)
 
 

@@ -10,6 +10,7 @@ import pytest
 from fastmcp import FastMCP
 from fastmcp.exceptions import ToolError
 from mcp import MCPError
+from mcp_types import Icon
 from pydantic import Field
 
 from mcpkit import annotations
@@ -17,6 +18,7 @@ from mcpkit.errors import INTERNAL_ERROR, InvalidArguments, RequestFailure, Tool
 from mcpkit.inputs import JsonInteger
 from mcpkit.results import summary_and_json
 from mcpkit.server import add_tool, create_server, harden, in_thread
+from mcpkit.surface import generate
 from mcpkit.testing import Outcome, connect_memory, lint_tools
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +57,31 @@ async def test_a_server_advertises_tools_and_nothing_else(version: str) -> None:
         tools = await client.tools()
         assert "_meta" not in tools[0]
         assert lint_tools(tools) == []
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
+async def test_a_server_says_its_title_website_and_icons(version: str) -> None:
+    picture = Icon(src="data:image/svg+xml,x", mime_type="image/svg+xml", sizes=["any"], theme="dark")
+    app = create_server(
+        name="n",
+        version="1",
+        instructions="i",
+        title="A name",
+        website_url="https://example.org",
+        icons=[picture],
+    )
+    shown = {
+        "name": "n",
+        "title": "A name",
+        "version": "1",
+        "websiteUrl": "https://example.org",
+        "icons": [
+            {"src": "data:image/svg+xml,x", "mimeType": "image/svg+xml", "sizes": ["any"], "theme": "dark"}
+        ],
+    }
+    async with connect_memory(app) as client:
+        assert (await client.initialize(version)).result["serverInfo"] == shown
+    assert (await generate(app)).initialize(version)["serverInfo"] == shown
 
 
 async def test_a_made_up_cursor_is_refused() -> None:

@@ -239,7 +239,7 @@ def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
             required=["goal"],
         ),
     ]
-    app = create_server(name="ragit", version=__version__, instructions=INSTRUCTIONS)
+    app = create_server(name="ragit", version=__version__, instructions=INSTRUCTIONS, title="RAGit")
     app.add_middleware(_UnknownTools(envelopes, frozenset(tool.name for tool in tools)))
     for tool in tools:
         app.add_tool(tool)
