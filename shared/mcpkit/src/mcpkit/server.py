@@ -15,10 +15,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
-import anyio.from_thread
-import anyio.to_thread
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError, ToolError
@@ -43,13 +41,11 @@ from mcpkit.errors import (
 from mcpkit.inputs import ArgumentModel, first_fault
 from mcpkit.results import failure, same_json, with_error
 
-__all__ = ["ErrorTranslation", "KitTool", "add_tool", "create_server", "harden", "in_thread"]
+__all__ = ["ErrorTranslation", "KitTool", "add_tool", "create_server", "harden"]
 
 _LOG = logging.getLogger("mcpkit.server")
 
 _ONE_PAGE: Final = 1000
-
-T = TypeVar("T")
 
 ToolFunction = Callable[..., Coroutine[Any, Any, ToolResult | dict[str, Any]]]
 
@@ -263,12 +259,3 @@ def add_tool(
     )
     app.add_tool(tool)
     return tool
-
-
-async def in_thread(function: Callable[[Callable[[], None]], T]) -> T:
-    """Run blocking work in a worker thread that stops soon after the request is cancelled.
-
-    Args:
-        function: the work; it gets a `checkpoint` to call now and then, which raises when the request was cancelled.
-    """
-    return await anyio.to_thread.run_sync(function, anyio.from_thread.check_cancelled)

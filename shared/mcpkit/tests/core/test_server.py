@@ -17,9 +17,10 @@ from mcpkit import annotations
 from mcpkit.errors import INTERNAL_ERROR, InvalidArguments, RequestFailure, ToolFailure
 from mcpkit.inputs import JsonInteger
 from mcpkit.results import summary_and_json
-from mcpkit.server import add_tool, create_server, harden, in_thread
+from mcpkit.server import add_tool, create_server, harden
 from mcpkit.surface import generate
 from mcpkit.testing import Outcome, connect_memory, lint_tools
+from mcpkit.threads import CancelCheck, run_in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -216,16 +217,14 @@ async def test_hardening_an_existing_server_twice_is_once() -> None:
 async def test_a_cancelled_call_stops_its_thread_and_gets_no_answer() -> None:
     begun, ended = threading.Event(), threading.Event()
 
-    def rounds(checkpoint: Callable[[], None]) -> None:
+    def rounds(cancel: CancelCheck) -> None:
         begun.set()
-        try:
-            while True:
-                checkpoint()
-        finally:
-            ended.set()
+        while not cancel():
+            pass
+        ended.set()
 
     async def act() -> dict[str, Any]:
-        await in_thread(rounds)
+        await run_in_thread(rounds)
         return {"n": 1}
 
     async with connect_memory(build(act)) as client:

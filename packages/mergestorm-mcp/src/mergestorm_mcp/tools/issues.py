@@ -101,7 +101,7 @@ async def _repository(
         if not owner.strip() or not repo.strip():
             raise usage("owner and repo must name a repository.")
         return owner.strip(), repo.strip()
-    from mcpkit.git.threads import run_in_thread  # git is not needed where the repository is named
+    from mcpkit.threads import run_in_thread  # git is not needed where the repository is named
     from mergestorm_mcp.checkout import origin_repository
 
     return await run_in_thread(lambda cancel: origin_repository(runtime.environment, cwd, cancel))

@@ -137,7 +137,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
 
 
 async def _publish(runtime: Runtime, request: Any) -> ToolResult:
-    from mcpkit.git.threads import run_in_thread
+    from mcpkit.threads import run_in_thread
     from mergestorm_mcp.publication.publish import prepare_publication, publish_branch
     from mergestorm_mcp.publication.refusals import PublicationRefused
 

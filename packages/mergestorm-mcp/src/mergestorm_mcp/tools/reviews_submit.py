@@ -98,7 +98,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
 
 
 async def _submit(runtime: Runtime, request: Any, wait_seconds: float | None) -> ToolResult:
-    from mcpkit.git.threads import run_in_thread
+    from mcpkit.threads import run_in_thread
     from mergestorm_mcp.reviews.submit import job_id_of, prepare_submission, send_submission
 
     api = runtime.api()

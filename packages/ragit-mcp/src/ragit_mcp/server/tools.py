@@ -14,8 +14,8 @@ from pydantic import PrivateAttr
 
 from mcpkit.annotations import CLOSED_READ
 from mcpkit.git import CancelCheck
-from mcpkit.git.threads import run_in_thread
 from mcpkit.server import create_server
+from mcpkit.threads import run_in_thread
 from ragit_mcp import __version__
 from ragit_mcp.errors import RagitError
 from ragit_mcp.packing import DEFAULT_BUDGET, context_pack

@@ -27,7 +27,8 @@ from mcpkit.git.objects import (
     parse_raw_diff,
     parse_tree_listing,
 )
-from mcpkit.git.process import CancelCheck, Completed, Limits, git_version, run_git
+from mcpkit.git.process import Completed, Limits, git_version, run_git
+from mcpkit.threads import CancelCheck
 
 _MAX_COMMIT_BYTES: Final = 16 << 20
 # Bytes of path arguments in one command; Windows takes 32,767 characters in all.
