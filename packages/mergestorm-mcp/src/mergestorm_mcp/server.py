@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from fastmcp import FastMCP
 
-from mcpkit.server import create_server
+from mcpkit.server import KitTool, create_server
 from mergestorm_mcp import __version__
 from mergestorm_mcp.icons import ICONS
 from mergestorm_mcp.instructions import INSTRUCTIONS
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.tools.kit import StormTool
 
 __all__ = ["TOOL_ORDER", "create"]
 
@@ -67,7 +66,7 @@ def create(runtime: Runtime | None = None) -> FastMCP[Any]:
         website_url="https://mergestorm.ai",
         icons=ICONS,
     )
-    found: dict[str, StormTool] = {}
+    found: dict[str, KitTool] = {}
     for name in _MODULES:
         for tool in import_module(f"mergestorm_mcp.tools.{name}").tools(world):
             found[tool.name] = tool

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import mcp_types
@@ -50,6 +50,11 @@ _ONE_PAGE: Final = 1000
 ToolFunction = Callable[..., Coroutine[Any, Any, ToolResult | dict[str, Any]]]
 
 
+ArgumentCheck = Callable[[Mapping[str, Any]], None]
+
+FailureShape = Callable[[Exception], ToolResult | None]
+
+
 class KitTool(Tool):
     """A tool with strict arguments whose function returns a dict or a finished `ToolResult`."""
 
@@ -57,6 +62,8 @@ class KitTool(Tool):
 
     _function: ToolFunction = PrivateAttr()
     _arguments: ArgumentModel = PrivateAttr()
+    _refuse: ArgumentCheck | None = PrivateAttr(default=None)
+    _shape_failure: FailureShape | None = PrivateAttr(default=None)
 
     @classmethod
     def create(
@@ -68,8 +75,22 @@ class KitTool(Tool):
         description: str,
         annotations: ToolAnnotations,
         output_schema: dict[str, Any],
+        refuse: ArgumentCheck | None = None,
+        shape_failure: FailureShape | None = None,
     ) -> KitTool:
-        """Build the tool; the input schema comes from the function's signature, failures are added to the output's."""
+        """Build the tool; the input schema comes from the function's signature, failures are added to the output's.
+
+        Args:
+            function: the tool; every parameter annotated and described.
+            name: on the wire.
+            title: for people.
+            description: what it does, in few words: every agent pays for them.
+            annotations: one of the presets of `mcpkit.annotations`.
+            output_schema: of a success; may describe `error`, too.
+            refuse: looks at the raw arguments first and raises for those that deserve a better answer than the schema's.
+            shape_failure: a server's own form of failed results. It gets what the tool raised, refused arguments
+                (`InvalidArguments`) included, and answers None for what it has no form for.
+        """
         arguments = ArgumentModel(function)
         tool = cls(
             name=name,
@@ -81,6 +102,8 @@ class KitTool(Tool):
         )
         tool._function = function
         tool._arguments = arguments
+        tool._refuse = refuse
+        tool._shape_failure = shape_failure
         return tool
 
     def to_mcp_tool(self, **overrides: Any) -> mcp_types.Tool:
@@ -93,7 +116,15 @@ class KitTool(Tool):
         Raises:
             InvalidArguments: an argument does not fit the schema.
         """
-        value = await self._function(**self._arguments.check(arguments))
+        try:
+            if self._refuse is not None:
+                self._refuse(arguments)
+            value = await self._function(**self._arguments.check(arguments))
+        except Exception as error:
+            shaped = self._shape_failure(error) if self._shape_failure is not None else None
+            if shaped is None:
+                raise
+            return shaped
         return value if isinstance(value, ToolResult) else same_json(value)
 
 

@@ -2,13 +2,14 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import anyio
 import pytest
 from fastmcp import FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp.tools import ToolResult
 from mcp import MCPError
 from mcp_types import Icon
 from pydantic import Field
@@ -17,7 +18,7 @@ from mcpkit import annotations
 from mcpkit.errors import INTERNAL_ERROR, InvalidArguments, RequestFailure, ToolFailure
 from mcpkit.inputs import JsonInteger
 from mcpkit.results import summary_and_json
-from mcpkit.server import add_tool, create_server, harden
+from mcpkit.server import KitTool, add_tool, create_server, harden
 from mcpkit.surface import generate
 from mcpkit.testing import Outcome, connect_memory, lint_tools
 from mcpkit.threads import CancelCheck, run_in_thread
@@ -104,7 +105,8 @@ async def test_a_value_becomes_the_same_json_and_a_finished_result_stays() -> No
     first = await outcome(plain)
     assert (first.structured, first.text) == ({"n": 1, "a": "\u00fc"}, '{"a":"\u00fc","n":1}')
     second = await outcome(finished)
-    assert (second.structured, second.text) == ({"n": 1}, 'One.\n\n{"n":1}')
+    assert second.structured == {"n": 1}
+    assert [block["text"] for block in second.result["content"]] == ["One.", '{"n":1}']
 
 
 async def test_arguments_are_checked_before_the_tool_runs() -> None:
@@ -183,6 +185,53 @@ async def test_what_is_masked_is_logged(logged: list[logging.LogRecord]) -> None
     assert logged[0].exc_info is not None
     assert str(logged[0].exc_info[1]) == "the reason"
     assert logged[1].getMessage() == "the detail"
+
+
+async def test_a_server_may_have_a_form_of_its_own_for_failed_results() -> None:
+    class Closed(Exception):
+        pass
+
+    def shape(error: Exception) -> ToolResult | None:
+        if isinstance(error, Closed | InvalidArguments):
+            return summary_and_json("No.", {"error": {"code": type(error).__name__}}, is_error=True)
+        return None
+
+    def refuse(arguments: Mapping[str, Any]) -> None:
+        if "key" in arguments:
+            raise Closed
+
+    async def act(open_: Annotated[bool, Field(description="Whether it is.")]) -> dict[str, Any]:
+        if not open_:
+            raise Closed
+        raise RequestFailure("no", kind="elsewhere")
+
+    app = create_server(name="n", version="1", instructions="i")
+    app.add_tool(
+        KitTool.create(
+            act,
+            name="act",
+            title="T",
+            description="D",
+            annotations=annotations.WRITE,
+            output_schema={"type": "object", "properties": {"error": {"type": "object"}}},
+            refuse=refuse,
+            shape_failure=shape,
+        )
+    )
+    async with connect_memory(app) as client:
+        await client.initialize()
+        (tool,) = await client.tools()
+        assert list(tool["inputSchema"]["properties"]) == tool["inputSchema"]["required"] == ["open"]
+        assert tool["outputSchema"]["properties"] == {"error": {"type": "object"}}
+        for arguments, code in (
+            ({"open": False}, "Closed"),
+            ({"key": 1}, "Closed"),
+            ({"open_": False}, "InvalidArguments"),
+            ({}, "InvalidArguments"),
+        ):
+            failed = await client.call("act", arguments)
+            assert (failed.is_tool_error, failed.structured) == (True, {"error": {"code": code}})
+        assert (await client.call("act", {"open": True})).kind == "elsewhere"
 
 
 async def test_an_unknown_tool_is_bad_params() -> None:

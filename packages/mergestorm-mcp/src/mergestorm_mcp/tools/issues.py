@@ -8,6 +8,7 @@ from fastmcp.tools import ToolResult
 from pydantic import Field, WithJsonSchema
 
 from mcpkit.annotations import IDEMPOTENT_WRITE
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
@@ -18,7 +19,7 @@ from mergestorm_mcp.tools.kit import (
     STRING,
     STRING_OR_NULL,
     NonEmpty,
-    StormTool,
+    declare,
     output,
     success,
 )
@@ -41,7 +42,7 @@ Repo = Annotated[NonEmpty, Field(description="Name; with owner.")]
 Cwd = Annotated[str, Field(description="Directory of the checkout.")]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def issue_create(
@@ -71,7 +72,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         return success(plain(summary, 600), issue)
 
     return [
-        StormTool.declare(
+        declare(
             issue_create,
             title="Create issue",
             description=(

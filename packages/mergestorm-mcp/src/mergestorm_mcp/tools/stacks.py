@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastmcp.tools import ToolResult
 from pydantic import Field, WithJsonSchema
 
-from mcpkit.annotations import DESTRUCTIVE_WRITE, READ
-from mcpkit.inputs import JsonInteger
+from mcpkit.annotations import DESTRUCTIVE_WRITE, IDEMPOTENT_DESTRUCTIVE_WRITE, READ
+from mcpkit.inputs import ABSENT, JsonInteger, NullableBoolean, given
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import ADOPT_CODES, CommandError, usage
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
 from mergestorm_mcp.tools.kit import (
-    ABSENT,
     ARRAY,
     BOOLEAN,
     BOOLEAN_OR_NULL,
-    IDEMPOTENT_DESTRUCTIVE_WRITE,
     INTEGER,
     INTEGER_OR_NULL,
     NUMBER,
@@ -27,11 +26,9 @@ from mergestorm_mcp.tools.kit import (
     STRING,
     STRING_OR_NULL,
     NonEmpty,
-    NullableSwitch,
     NullableText,
-    StormTool,
+    declare,
     failure,
-    given,
     named,
     output,
     progress_reporter,
@@ -73,10 +70,10 @@ PrNumber = Annotated[
 StackId = Annotated[NonEmpty, Field(max_length=200, description="Stack id.")]
 OptionalStackId = Annotated[NonEmpty, Field(max_length=200, description="Only this stack.")]
 AutoLand = Annotated[bool, Field(description="Auto land.")]
-AutoReview = Annotated[NullableSwitch, Field(description="Vortex auto-review.")]
-AutoPatch = Annotated[NullableSwitch, Field(description="Cyclone auto-patch.")]
-AutoResolve = Annotated[NullableSwitch, Field(description="Resolve merge conflicts.")]
-AutoFixCi = Annotated[NullableSwitch, Field(description="Fix failing CI.")]
+AutoReview = Annotated[NullableBoolean, Field(description="Vortex auto-review.")]
+AutoPatch = Annotated[NullableBoolean, Field(description="Cyclone auto-patch.")]
+AutoResolve = Annotated[NullableBoolean, Field(description="Resolve merge conflicts.")]
+AutoFixCi = Annotated[NullableBoolean, Field(description="Fix failing CI.")]
 WaitSeconds = Annotated[
     float,
     Field(ge=0, le=45, allow_inf_nan=False, description="Seconds to wait, 0 to 45; 0 takes one snapshot."),
@@ -90,7 +87,7 @@ BounceId = Annotated[NullableText, Field(description="Cursor: last reported boun
 _FOLLOW: Final = "Follow watch.next.args until watch.done."
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def stack_adopt(
@@ -151,7 +148,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         return await _queue(runtime, _named_stack(stack_id) if stack_id is not None else None)
 
     return [
-        StormTool.declare(
+        declare(
             stack_adopt,
             title="Adopt PR stack",
             description=(
@@ -161,14 +158,14 @@ def tools(runtime: Runtime) -> list[StormTool]:
             annotations=DESTRUCTIVE_WRITE,
             output_schema=output(owner=STRING, repo=STRING, pr_number=INTEGER, result=OBJECT, watch=OBJECT),
         ),
-        StormTool.declare(
+        declare(
             stack_list,
             title="List stacks",
             description="The key owner's stacks, one line each. The shared queue drops old bounces: ask stack_status.",
             annotations=READ,
             output_schema=output(stacks=ARRAY),
         ),
-        StormTool.declare(
+        declare(
             stack_set,
             title="Set stack policy",
             description=(
@@ -187,7 +184,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
                 watch=OBJECT,
             ),
         ),
-        StormTool.declare(
+        declare(
             stack_status,
             title="Get stack status",
             description=(
@@ -208,7 +205,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
                 watch=OBJECT,
             ),
         ),
-        StormTool.declare(
+        declare(
             stack_wait,
             title="Wait for stack attention",
             description=(
@@ -239,7 +236,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
                 retry_after_seconds=NUMBER,
             ),
         ),
-        StormTool.declare(
+        declare(
             queue_status,
             title="Get merge queue status",
             description="Merge queue entries: live ones, and those that bounced.",
