@@ -20,6 +20,8 @@ from pydantic import Field, StringConstraints, WithJsonSchema
 from mcpkit.errors import InvalidArguments
 from mcpkit.results import summary_and_json
 from mcpkit.server import ArgumentCheck, KitTool, ToolFunction
+from mergestorm_mcp import answers
+from mergestorm_mcp.answers import Answer, named
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.text import plain
 
@@ -44,6 +46,7 @@ __all__ = [
     "named",
     "output",
     "progress_reporter",
+    "shown",
     "success",
     "thrown",
 ]
@@ -78,31 +81,22 @@ def output(**members: Mapping[str, Any]) -> dict[str, Any]:
 
 def success(summary: str, data: Mapping[str, Any]) -> ToolResult:
     """A result: the summary for people, then the data as JSON, and the data itself."""
-    return summary_and_json(summary, dict(data))
+    return shown(answers.success(summary, data))
 
 
 def failure(summary: str, data: Mapping[str, Any]) -> ToolResult:
     """A failed result whose data has a shape of its own, `error` in it."""
-    return summary_and_json(summary, dict(data), is_error=True)
+    return shown(answers.failure(summary, data))
 
 
 def thrown(error: CommandError) -> ToolResult:
-    """The result of a `CommandError`: members that are not set are left out; 0 and "" are set."""
-    members: dict[str, Any] = {"message": error.message, "exit_code": error.exit_code}
-    if error.code is not None:
-        members["code"] = error.code
-    if error.reason is not None:
-        members["reason"] = error.reason
-    if error.retry_after_seconds is not None:
-        members["retry_after_seconds"] = error.retry_after_seconds
-    return failure(named(error.code, error.reason, error.message), {"error": members})
+    """The result of a `CommandError`; see `mergestorm_mcp.answers.thrown`."""
+    return shown(answers.thrown(error))
 
 
-def named(code: str | None, reason: str | None, message: str) -> str:
-    """The sentence for people: code and reason in front of the message, where there are any."""
-    if code is None:
-        return message
-    return f"Failed with {code}{f' (reason: {reason})' if reason else ''}: {message}"
+def shown(answer: Answer) -> ToolResult:
+    """The result of an answer."""
+    return summary_and_json(answer.summary, dict(answer.data), is_error=answer.failed)
 
 
 async def _no_report(_done: float, _total: float | None, _message: str) -> None:
