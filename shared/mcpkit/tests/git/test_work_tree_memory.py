@@ -158,11 +158,13 @@ def test_a_file_that_was_just_written_is_read_again(tmp_path: Path) -> None:
     asked = [written, written + SECOND, written + 3 * SECOND, written + 4 * SECOND]
     memory = StateMemory(iter(asked).__next__)
     reads: list[int] = []
-    for second, _ in enumerate(asked):
-        found = memory.content(
-            os.fsencode(path), "sha1", status, lambda second=second: (reads.append(second), ("id", False))[1]
-        )
-        assert found == ("id", False)
+    for second in range(len(asked)):
+
+        def hash_file(second: int = second) -> tuple[str, bool]:
+            reads.append(second)
+            return "id", False
+
+        assert memory.content(os.fsencode(path), "sha1", status, hash_file) == ("id", False)
     assert reads == [0, 1, 2]
 
 
