@@ -25,6 +25,8 @@ def test_the_process_does_what_was_recorded(recorded: Path) -> None:
     command = [sys.executable, str(VECTORS / "run.py"), str(recorded), "--", *server]
     # Without the coverage tracer, which nearly doubles what a start costs: the same cases are measured in memory.
     untraced = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=untraced, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=untraced, check=False
+    )
     assert done.stdout.splitlines() == [f"{len(cases)} of {len(cases)} cases agree"]
     assert done.returncode == 0
