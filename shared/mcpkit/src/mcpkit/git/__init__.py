@@ -12,6 +12,7 @@ every size and time bounded.
     batch         many objects through one process
     repository    reading: revisions, trees, history, differences
     worktree      whether the work tree differs from HEAD; reads index_file; imported by name
+    memory        what is remembered of work trees between questions; imported by name
     writing       program-free writing of objects and refs; imported by name only, so that a reader cannot reach it
 
 GitPython supplies the way a process is started (`git.cmd.safer_popen`, which keeps Windows from running a `git.exe`
