@@ -53,8 +53,10 @@ async def watch(world: World) -> None:
     while not world.changes.closed:
         try:
             await anyio.to_thread.run_sync(notice, world)
-        except GitError:  # a lock held, or the branch has moved on meanwhile; the next look finds it
+        except GitError:  # a lock held, or a branch that has moved on meanwhile; the next look finds it
             _LOG.info("the branches could not be compared this time")
+        except Exception:  # noqa: BLE001 - what one push brings must not end the service
+            _LOG.exception("a push could not be taken in")
         end = time.monotonic() + SECONDS
         while (left := end - time.monotonic()) > 0:
             if world.changes.closed:
