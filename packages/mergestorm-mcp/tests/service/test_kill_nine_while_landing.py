@@ -41,6 +41,8 @@ repositories:
       - {{account: rivka, head: upper, auto_patch: true}}
     agents:
       patcher: {{fixes: [{{text: "eval(", with: "int("}}]}}
+      reviewer: {{seconds: 10}}
+      queue: {{seconds: 10, settle_seconds: 10}}
 """
 
 
