@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,14 +105,25 @@ class Service:
         return code
 
     def publish(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer; None if the service ended before it came."""
+        """The answer; None if the service ended before it came.
+
+        A git process that outlived a killed service may still hold the branch for a moment: that is told as `busy`.
+        """
         headers = {"Authorization": f"Bearer {KEY}"}
-        try:
-            reply = httpx.post(
-                f"{self.url}/api/v1/stacks/publish", json=body, headers=headers, timeout=30, trust_env=False
-            )
-        except httpx.TransportError:
-            return None
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                reply = httpx.post(
+                    f"{self.url}/api/v1/stacks/publish",
+                    json=body,
+                    headers=headers,
+                    timeout=30,
+                    trust_env=False,
+                )
+            except httpx.TransportError:
+                return None
+            if reply.status_code == 200 or reply.json()["error"] != "busy" or time.monotonic() > deadline:
+                break
         assert reply.status_code == 200, reply.text
         answer: dict[str, Any] = reply.json()
         return answer
@@ -205,24 +217,30 @@ def test_a_service_that_dies_in_any_step_goes_on_from_there(
 def kill_at_random(
     service: Service, request_body: Callable[[], dict[str, Any]], rounds: int, seed: int
 ) -> dict[str, int]:
-    """Publish one more commit in each round, kill meanwhile, start, ask again; what had happened by the kills."""
+    """Publish one more commit in each round, kill meanwhile, start, ask again; what had happened by the kills.
+
+    The kills are spread over as long as a publication takes on this machine, which the first round finds out.
+    """
     chance = random.Random(seed)
     seen = {"before": 0, "between": 0, "after": 0}
+    began = time.monotonic()
+    first = service.publish(request_body())
+    took = time.monotonic() - began
+    assert first is not None
     for _ in range(rounds):
         body = request_body()
-        held = None
         process = service.process
         assert process is not None
-        timer = threading.Timer(chance.uniform(0, 0.25), process.kill)
+        timer = threading.Timer(chance.uniform(0, took), process.kill)
         timer.start()
-        service.publish(body)
+        answer = service.publish(body)
         timer.join()
         service.gone()
         held = service.holds()
-        moved = held["branches"].get("topic") == body["head_sha"]
-        kept = held["pulls"] == [(1, "topic")] and len(held["stacks"]) == len(held["layers"]) == 1
-        assert kept or (held["pulls"], held["stacks"], held["layers"]) == ([], [], [])
-        seen["after" if moved and kept else "between" if moved else "before"] += 1
+        assert (held["pulls"], held["stacks"]) == ([(1, "topic")], [first["stack"]["id"]])
+        moved = held["branches"]["topic"] == body["head_sha"]
+        assert moved or answer is None
+        seen["after" if answer is not None else "between" if moved else "before"] += 1
         service.start()
         told = service.publish(body)
         assert told is not None
@@ -246,6 +264,6 @@ def test_a_service_killed_at_random_doubles_nothing_and_loses_nothing(
 def test_a_service_killed_at_random_many_times(
     killable: Service, request_body: Callable[[], dict[str, Any]]
 ) -> None:
-    seen = kill_at_random(killable, request_body, 19, 5)
+    seen = kill_at_random(killable, request_body, 18, 5)
     print(f"kills by what had happened: {seen}")
-    assert sum(seen.values()) == 19
+    assert sum(seen.values()) == 18
