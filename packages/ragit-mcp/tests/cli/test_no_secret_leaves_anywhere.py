@@ -22,7 +22,20 @@ pytestmark = pytest.mark.slow
 # A place's secret is invented from its name, so that a leak says where it came from.
 IN_DOCUMENTS = ("body", "fence", "heading", "title", "name", "folder", "table", "link", "outside", "mdx")
 IN_GIT = ("message", "branch", "tag", "author")
-IN_CALLS = ("question", "goal", "at", "path", "flag", "command", "key", "value", "files", "since", "input", "tool")
+IN_CALLS = (
+    "question",
+    "goal",
+    "at",
+    "path",
+    "flag",
+    "command",
+    "key",
+    "value",
+    "files",
+    "since",
+    "input",
+    "tool",
+)
 IN_SESSIONS = ("session", "trace", "harness", "artifact")
 
 
@@ -60,13 +73,19 @@ def project(new_project: Any) -> Any:
     made = new_project()
     made.write("docs/body.md", f"# Anvil\n\nThe anvil is opened with {SECRETS['body']} at noon.\n")
     made.write("docs/fence.md", f"# Fence\n\n```sh\nexport GITHUB_TOKEN={SECRETS['fence']}\n```\n")
-    made.write("docs/heading.md", f"# Anvil {SECRETS['heading']}\n\nAnvil text.\n\n## {SECRETS['heading']}\n\nMore.\n")
-    made.write("docs/title.md", f"---\ntitle: Anvil {SECRETS['title']}\ntoken: {SECRETS['title']}\n---\nAnvil text.\n")
+    made.write(
+        "docs/heading.md",
+        f"# Anvil {SECRETS['heading']}\n\nAnvil text.\n\n## {SECRETS['heading']}\n\nMore.\n",
+    )
+    made.write(
+        "docs/title.md",
+        f"---\ntitle: Anvil {SECRETS['title']}\ntoken: {SECRETS['title']}\n---\nAnvil text.\n",
+    )
     made.write(f"docs/{SECRETS['name']}.md", "# Anvil\n\nA name.\n")
     made.write(f"docs/{SECRETS['folder']}/a.md", "# Anvil\n\nA folder.\n")
     made.write("docs/table.md", f"# Anvil\n\n| name | value |\n|---|---|\n| token | {SECRETS['table']} |\n")
     made.write("docs/link.md", f"# Anvil\n\n<https://user:{SECRETS['link']}@host.example/anvil>\n")
-    made.write("docs/page.mdx", f"# Anvil\n\n<Page token=\"{SECRETS['mdx']}\" />\n")
+    made.write("docs/page.mdx", f'# Anvil\n\n<Page token="{SECRETS["mdx"]}" />\n')
     made.write("docs/password.md", f"# Anvil\n\npassword: '{SECRETS['password']}'\n")
     made.write(f"other/{SECRETS['outside']}.md", "# Outside\n\nAnvil.\n")
     made.git("checkout", "-q", "-b", f"topic/{SECRETS['branch']}")
@@ -160,13 +179,17 @@ def test_no_command_shows_or_keeps_a_secret(cli: Any, project: Any) -> None:
     found: dict[str, list[str]] = {}
     codes: dict[int, int] = {}
     for arguments in command_lines(project.head):
-        done = cli(*arguments, *([] if any("--format" in word for word in arguments) else ["--format", "both"]))
+        done = cli(
+            *arguments, *([] if any("--format" in word for word in arguments) else ["--format", "both"])
+        )
         codes[done.code] = codes.get(done.code, 0) + 1
         shown = leaks((done.out + done.err).encode("utf-8", "surrogatepass"))
         if shown:
             found[" ".join(arguments)] = shown
     assert found == {}
-    assert codes[0] >= 12, codes  # that they work is shown elsewhere; here enough of them must have done something
+    assert codes[0] >= 12, (
+        codes
+    )  # that they work is shown elsewhere; here enough of them must have done something
     kept = {
         str(path.relative_to(project.root)): shown
         for path in (project.root / ".ragit").rglob("*")
@@ -178,14 +201,25 @@ def test_no_command_shows_or_keeps_a_secret(cli: Any, project: Any) -> None:
     assert len({hit["path"] for hit in hits}) >= 8
 
 
-def test_a_secret_in_configuration_or_environment_is_not_repeated(cli_process: Any, indexed: Any) -> None:
-    indexed.write(".ragit/config.toml", f'[embedding]\nprovider = "{SECRETS["config"]}"\n')
-    for arguments in (["status"], ["query", "crane"], ["ingest"], ["config", "list"], ["doctor"]):
-        done = cli_process(*arguments)
-        assert leaks((done.out + done.err).encode()) == []
-    indexed.write(".ragit/config.toml", f'[retrieval]\ntop_k = "{SECRETS["config"]}"\n{SECRETS["config"]} = 1\n')
-    for arguments in (["status"], ["query", "crane"], ["config", "list"], ["doctor"]):
-        done = cli_process(*arguments, RAGIT_INGEST_MAX_FILE_BYTES=SECRETS["environment"])
+def test_a_secret_in_configuration_or_environment_is_not_repeated(
+    cli: Any, indexed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = (["status"], ["query", "crane"], ["ingest"], ["config", "list"], ["doctor"])
+    texts = (
+        f'[embedding]\nprovider = "{SECRETS["config"]}"\n',
+        f'[embedding]\nprovider = "openai"\nbase_url = "https://user:{SECRETS["config"]}@host.example"\n',
+        f'[retrieval]\ntop_k = "{SECRETS["config"]}"\n{SECRETS["config"]} = 1\n',
+        f"{SECRETS['config']}\n",
+    )
+    for text in texts:
+        indexed.write(".ragit/config.toml", text)
+        shown = [leaks((done.out + done.err).encode()) for done in (cli(*command) for command in commands)]
+        assert shown == [[]] * len(commands), text
+    indexed.write(".ragit/config.toml", "")
+    monkeypatch.setenv("RAGIT_INGEST_MAX_FILE_BYTES", SECRETS["environment"])
+    for command in commands:
+        done = cli(*command)
+        assert done.code != 0 or command == ["doctor"]
         assert leaks((done.out + done.err).encode()) == []
 
 
@@ -195,7 +229,10 @@ async def test_the_server_shows_no_secret(cli: Any, project: Any) -> None:
     assert cli("ingest", "--all").code == 0
     calls: list[tuple[str, dict[str, Any]]] = [
         ("ragit_status", {}),
-        ("ragit_query", {"question": f"anvil {SECRETS['question']}", "topK": 50, "view": "full", "explain": True}),
+        (
+            "ragit_query",
+            {"question": f"anvil {SECRETS['question']}", "topK": 50, "view": "full", "explain": True},
+        ),
         ("ragit_query", {"question": "anvil", "at": SECRETS["at"]}),
         ("ragit_query", {"question": "anvil", SECRETS["key"]: SECRETS["value"]}),
         ("ragit_query", {"question": "anvil", "scope": SECRETS["value"]}),

@@ -73,7 +73,11 @@ def test_a_merge_with_conflicts_indexes_the_commit_it_stands_on(bench: Bench) ->
 
 
 def test_a_sparse_checkout_is_indexed_whole_and_is_clean(bench: Bench) -> None:
-    bench.commit({"docs/one.md": note("anvil"), "docs/deep/two.md": note("bellows"), ".ragit/.gitignore": "*\n"})
+    bench.commit({
+        "docs/one.md": note("anvil"),
+        "docs/deep/two.md": note("bellows"),
+        ".ragit/.gitignore": "*\n",
+    })
     bench.git("sparse-checkout", "set", "--no-cone", "/docs/one.md", "/.ragit/")
     assert not (bench.path / "docs/deep").exists()
     result = bench.ingest()
@@ -84,7 +88,9 @@ def test_a_sparse_checkout_is_indexed_whole_and_is_clean(bench: Bench) -> None:
 def test_a_submodule_is_counted_and_never_entered(bench: Bench, make_workbench: Make) -> None:
     inner = make_workbench("inner")
     inner.commit({"docs/inner.md": note("chisel")})
-    bench.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.path), "docs/inner")
+    bench.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.path), "docs/inner"
+    )
     bench.commit({})
     result = bench.ingest()
     assert bench.texts() == [text("anvil")]
@@ -95,7 +101,9 @@ def test_a_submodule_is_counted_and_never_entered(bench: Bench, make_workbench: 
 def test_a_submodule_has_an_index_of_its_own(bench: Bench, make_workbench: Make) -> None:
     inner = make_workbench("inner")
     inner.commit({"docs/inner.md": note("chisel")})
-    bench.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.path), "docs/inner")
+    bench.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.path), "docs/inner"
+    )
     bench.commit({})
     module = make_workbench("module")
     module.path = bench.path / "docs" / "inner"
@@ -136,7 +144,9 @@ def test_a_document_that_a_partial_clone_has_not_fetched_is_skipped_and_said(
     assert any("docs/two.md" in warning for warning in result.warnings)
 
 
-def test_a_shallow_clone_is_indexed_and_its_missing_history_is_no_base(bench: Bench, make_workbench: Make) -> None:
+def test_a_shallow_clone_is_indexed_and_its_missing_history_is_no_base(
+    bench: Bench, make_workbench: Make
+) -> None:
     first = bench.git("rev-parse", "HEAD")
     bench.commit({"docs/one.md": note("bellows")})
     copy = clone(bench, make_workbench, "shallow", "--depth=1")
@@ -197,7 +207,9 @@ def test_damage_in_git_is_a_code_and_never_half_an_index(bench: Bench, damage: s
         assert error.code == ("SNAPSHOT_NOT_INDEXED" if damage == "packed-refs" else "REPOSITORY_UNUSABLE")
         assert sorted((bench.path / ".ragit/manifest").iterdir()) == manifests
     else:
-        assert damage == "index"  # the object database has everything; only the look at the work tree needs it
+        assert (
+            damage == "index"
+        )  # the object database has everything; only the look at the work tree needs it
         assert bench.texts() == [text("bellows")]
 
 

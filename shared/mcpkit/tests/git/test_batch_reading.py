@@ -224,7 +224,15 @@ def test_objects_that_a_partial_clone_lacks_are_missing_and_the_rest_is_read(
     git(sha1_repository, "commit", "--quiet", "-m", "texts")
     git(sha1_repository, "config", "uploadpack.allowFilter", "true")
     copy = tmp_path / "copy"
-    git(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", sha1_repository.as_uri(), str(copy))
+    git(
+        tmp_path,
+        "clone",
+        "--quiet",
+        "--no-checkout",
+        "--filter=blob:none",
+        sha1_repository.as_uri(),
+        str(copy),
+    )
     git(copy, "checkout", "--quiet", "HEAD", "--", "1.txt", "4.txt")
     oids = [git(copy, "rev-parse", f"HEAD:{number}.txt").decode().strip() for number in range(6)]
     with Repository.open(copy).blobs() as reader:

@@ -287,7 +287,9 @@ class _Conversation:
         Git before 2.45 knows no other way to be kept from fetching than to be refused every protocol, and takes that
         for the end; later ones answer `missing`.
         """
-        return self._child.stopped is None and f"could not fetch {oid} from promisor" in self._child.last_words()
+        return (
+            self._child.stopped is None and f"could not fetch {oid} from promisor" in self._child.last_words()
+        )
 
     def _expect_answer(self) -> None:
         self._deadline = time.monotonic() + self._timeout
