@@ -40,7 +40,7 @@ def checker() -> Any:
     spec = importlib.util.spec_from_file_location("ragit_hostile_checker", CHECKER)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.OPT = argparse.Namespace(keep=False, v=False, timeout=60)
     return module
