@@ -24,6 +24,7 @@ from ragit_mcp.server.tools import create
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(300),
     pytest.mark.skipif(os.name == "nt", reason="the traps are POSIX programs"),
     # The recorded checker is kept as it is.
     pytest.mark.filterwarnings("ignore::EncodingWarning", "ignore::ResourceWarning"),

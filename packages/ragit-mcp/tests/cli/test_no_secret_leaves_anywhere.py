@@ -17,7 +17,7 @@ import pytest
 
 from mcpkit.testing import connect_stdio
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 # A place's secret is invented from its name, so that a leak says where it came from.
 IN_DOCUMENTS = ("body", "fence", "heading", "title", "name", "folder", "table", "link", "outside", "mdx")

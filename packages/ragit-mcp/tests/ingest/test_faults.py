@@ -148,6 +148,7 @@ def opened_for_writing(arguments: tuple[Any, ...]) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("names", "only"),
     [
