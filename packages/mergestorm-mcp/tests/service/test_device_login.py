@@ -149,7 +149,7 @@ def test_pages_load_nothing_and_escape_what_they_were_given(service: LocalServic
         == labelled
         == {"user_code", "account", "token"}
     )
-    assert service.client(None).get("/").status_code == 200
+    assert service.client(None).get("/").status_code == 403
 
 
 def test_codes_are_stored_as_hashes(service: LocalService) -> None:
