@@ -9,9 +9,9 @@ import pytest
 
 from mergestorm_mcp.service.http.pages import cookie_name
 
-from ..stacks.conftest import Bench, bench
+from ..stacks.conftest import KEYS, Bench, bench  # noqa: TID252 - one bench for both folders
 
-__all__ = ["Visitor", "bench", "visitor"]
+__all__ = ["KEYS", "Bench", "Visitor", "bench", "visitor"]
 
 
 class Visitor:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ..stacks.conftest import Bench
-from .conftest import Visitor
+from .conftest import Bench, Visitor
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
 from mergestorm_mcp.service.http.routes import ui
 
-from ..stacks.conftest import Bench
-from .conftest import Visitor
+from .conftest import Bench, Visitor
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\"'&"
 
@@ -101,11 +101,11 @@ def test_a_read_is_held_until_something_changes(bench: Bench, visitor: Visitor) 
     bench.push("feature", {"new.txt": "hello\n"})
     number = bench.open_pull("feature")
     seen = visitor.state()["seen"]
-    waiting = bench.world.changes
     with ThreadPoolExecutor(1) as threads:
         held = threads.submit(visitor.state, seen=seen)
-        while not waiting._waiting:  # noqa: SLF001 - nothing outside tells that the read is held
+        while not bench.world.changes._waiting:  # nothing outside tells that the read is held
             assert not held.done()
+            Event().wait(0.01)
         bench.adopt(number)
         told = held.result(30)
     assert told["seen"] != seen

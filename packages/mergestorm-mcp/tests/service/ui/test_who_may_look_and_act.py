@@ -12,8 +12,7 @@ from starlette.routing import Route
 from mergestorm_mcp.service.http.pages import cookie_name
 from mergestorm_mcp.service.http.routes import ui
 
-from ..stacks.conftest import KEYS, Bench
-from .conftest import Visitor
+from .conftest import KEYS, Bench, Visitor
 
 PUBLIC: Final = ("/ui/page.css", "/ui/page.js", "/ui/icon.svg")
 READS: Final = [

@@ -7,7 +7,7 @@ const RETRY_SECONDS = [1, 2, 4, 8];
 const ACTIONS = {
   continue: { label: "Continue" },
   land: { label: "Merge", ask: (pull) => `Merge #${pull.number} now, without the queue?` },
-  rerun: { label: "Run checks again" },
+  rerun: { label: "Rerun checks" },
   close: { label: "Close", ask: (pull) => `Close #${pull.number} without merging it?` },
 };
 
@@ -34,10 +34,11 @@ function clock(at) {
   return make("time", { datetime: at, title: moment.toLocaleString() }, shown);
 }
 
-/** Runs an action and says what came of it. */
+/** Runs an action and says what came of it. The button stays enabled for the browser, or it would lose the focus. */
 async function act(button, name, fields, question) {
+  if (button.getAttribute("aria-disabled") === "true") return;
   if (question && !(await confirmed(question, button.textContent))) return;
-  button.disabled = true;
+  button.setAttribute("aria-disabled", "true");
   try {
     const answer = await fetch(`/ui/${name}`, { method: "POST", body: new URLSearchParams(fields) });
     const body = await answer.json();
@@ -45,7 +46,7 @@ async function act(button, name, fields, question) {
   } catch {
     say("The service did not answer; look whether it was done before you try again.", "bad");
   }
-  button.disabled = false;
+  button.removeAttribute("aria-disabled");
 }
 
 function confirmed(question, label) {
@@ -67,11 +68,10 @@ function say(text, tone) {
 }
 
 /** A table whose rows turn into blocks on a phone; the roles keep it a table for a screen reader there. */
-function table(caption, headings, rows) {
+function table(kind, caption, headings, rows) {
   const head = make("tr", { role: "row" });
   for (const heading of headings) {
-    const wide = heading === headings[0] && headings.length > 3 ? "wide" : null;
-    head.append(make("th", { scope: "col", role: "columnheader", class: wide }, heading));
+    head.append(make("th", { scope: "col", role: "columnheader" }, heading));
   }
   const body = make("tbody", { role: "rowgroup" });
   for (const cells of rows) {
@@ -85,7 +85,7 @@ function table(caption, headings, rows) {
     });
     body.append(row);
   }
-  return make("table", { role: "table", "aria-label": caption },
+  return make("table", { role: "table", class: kind, "aria-label": caption },
     make("thead", { role: "rowgroup" }, head), body);
 }
 
@@ -139,21 +139,21 @@ function stackCard(stack) {
       make("div", {}, stack.over ? null : arm, chip(stack.state))),
     stack.notes.length === 0 ? null : make("ul", { class: "notes", "aria-label": "What the stack waits for" },
       ...stack.notes.map((text) => make("li", {}, foreign(text)))),
-    table("Layers, the one that lands first on top", PULL_HEADINGS,
+    table("pulls", "Layers, the one that lands first on top", PULL_HEADINGS,
       stack.layers.map((layer) => pullCells(layer, stack))));
 }
 
 function pullsCard([repository, pulls]) {
   return make("article", { class: "card" },
     make("h3", {}, foreign(repository)),
-    table(`Open pull requests of ${repository} in no stack`, PULL_HEADINGS,
+    table("pulls", `Open pull requests of ${repository} in no stack`, PULL_HEADINGS,
       pulls.map((pull) => pullCells(pull, null))));
 }
 
 const QUEUE_TONES = { landed: "good", bounced: "bad", running: "busy", waiting: "busy", queued: "busy" };
 
 function queueCard(entries) {
-  return make("div", { class: "card" }, table("Merge queue", ["Pull request", "State", "Since"],
+  return make("div", { class: "card" }, table("queue", "Merge queue", ["Pull request", "State", "Since"],
     entries.map((entry) => [
       [make("span", {}, `#${entry.number}`, " ", foreign(entry.repository, { class: "about" }))],
       [chip({ text: entry.place === null ? entry.state : `${entry.state}, place ${entry.place}`, tone: QUEUE_TONES[entry.state] ?? "calm" }),
