@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from mergestorm_mcp.service.accounts.keys import add_key, create_account
-from mergestorm_mcp.service.agents.reactions import on_head_changed, on_pull_changed
+from mergestorm_mcp.service.agents.reactions import on_head_changed, on_pull_changed, rerun_checks
 from mergestorm_mcp.service.agents.script import AgentScript
 from mergestorm_mcp.service.agents.scripts import set_script
 from mergestorm_mcp.service.assembly import build
@@ -68,7 +68,12 @@ class Bench:
             set_script(connection, self.repository.id, AgentScript.model_validate(parts))
 
     def push(
-        self, branch: str, files: Mapping[str, str | None], *, onto: str | None = None, message: str = "Change"
+        self,
+        branch: str,
+        files: Mapping[str, str | None],
+        *,
+        onto: str | None = None,
+        message: str = "Change",
     ) -> str:
         """Commit to a branch as a push from outside does; a new branch begins at `onto`, the trunk by default."""
         git = self.world.hub.git(self.repository)
@@ -134,6 +139,11 @@ class Bench:
             self.world.hub.set_draft(connection, self.repository.id, number, draft=draft)
             on_pull_changed(self.world, connection, self.repository.id, number)
 
+    def rerun_checks(self, branch: str) -> None:
+        """Run the checks of a head again."""
+        with self.world.store.write() as connection:
+            rerun_checks(self.world, connection, self.repository.id, self.head(branch))
+
     def head(self, branch: str) -> str:
         """Where a branch stands."""
         found = self.world.hub.git(self.repository).head(branch)
@@ -162,9 +172,11 @@ class Bench:
             on_pull_changed(self.world, connection, self.repository.id, pull.number)
         return pull.number
 
-    def adopt(self, number: int, who: str = "rivka", **policy: bool | None) -> str:
+    def adopt(self, number: int, who: str = "rivka", /, **policy: bool | None) -> str:
         """Adopt a pull request's chain and return the stack's id."""
-        answer = self.post("/stacks/adopt", {"owner": "acme", "repo": "shop", "prNumber": number, **policy}, who)
+        answer = self.post(
+            "/stacks/adopt", {"owner": "acme", "repo": "shop", "prNumber": number, **policy}, who
+        )
         assert answer.status_code == 200, answer.text
         stack_id: str = answer.json()["stack"]["id"]
         return stack_id
@@ -179,7 +191,7 @@ class Bench:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def set(self, stack_id: str, who: str = "rivka", **policy: bool | None) -> httpx.Response:
+    def set(self, stack_id: str, who: str = "rivka", /, **policy: bool | None) -> httpx.Response:
         """Change a stack's policy."""
         return self.client(who).patch(f"/stacks/{stack_id}", json=policy)
 
@@ -234,7 +246,8 @@ class Bench:
         end = self.clock.now() + timedelta(seconds=seconds)
         while not condition():
             due = self.world.timeline.next_due(self.world)
-            assert due is not None and due <= end, "it did not become true in time"
+            assert due is not None, "nothing is due any more, and it is not true"
+            assert due <= end, "it did not become true in time"
             self.pass_time(max(0.0, (due - self.clock.now()).total_seconds()) + 0.001)
 
 

@@ -76,7 +76,9 @@ def test_a_warning_alone_does_not_hold_it(bench: Bench) -> None:
 
 
 def test_a_red_check_holds_it_until_the_files_are_fixed(bench: Bench) -> None:
-    bench.script(ci={"checks": [{"name": "unit", "fails_when": {"path": "*.txt", "text": "BROKEN"}}, {"name": "lint"}]})
+    bench.script(
+        ci={"checks": [{"name": "unit", "fails_when": {"path": "*.txt", "text": "BROKEN"}}, {"name": "lint"}]}
+    )
     bench.push("feature", {"new.txt": "BROKEN\n"})
     stack = bench.adopt(bench.open_pull("feature"), autoEnqueueWhenReady=True)
     bench.until(lambda: bench.blocker(stack))
@@ -94,11 +96,14 @@ def test_a_conflict_with_the_trunk_holds_it_until_the_trunk_is_merged_in(bench: 
     bench.push("feature", {"app.txt": BASE.replace("three", "3")})
     stack = bench.adopt(bench.open_pull("feature"), autoEnqueueWhenReady=True)
     bench.push("main", {"app.txt": BASE.replace("three", "III")})
-    assert bench.blocker(stack) == "Merge conflicts vs main"
+    held = bench.assess(stack).held
+    assert held is not None
+    assert (held.issue.blocker, held.waiting_on) == ("Merge conflicts vs main", ("vortex",))
     layer = bench.layer(stack)
     assert (layer["mergeable"], layer["mergeableState"]) == (False, "dirty")
     assert layer["conflictDetail"] == "conflict in app.txt"
     bench.pass_time(3600)
+    assert bench.blocker(stack) == "Merge conflicts vs main"
     assert bench.listed(stack)["autoLandWait"]["reason"] == "merge_conflict"
     assert bench.post(f"/stacks/{stack}/enqueue").json()["error"] == "conflict_unchanged"
 

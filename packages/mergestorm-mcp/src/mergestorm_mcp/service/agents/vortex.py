@@ -20,7 +20,7 @@ from mergestorm_mcp.service.pr_reviews.passes import (
 from mergestorm_mcp.service.pr_reviews.verdict import verdict_of
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.events import record
-from mergestorm_mcp.service.stacks.policy import reviews_land_pulls, skip_reason
+from mergestorm_mcp.service.stacks.policy import paying_account, reviews_land_pulls, skip_reason
 from mergestorm_mcp.service.stacks.records import member_of, stack_of_pull
 from mergestorm_mcp.service.stacks.site import UNIT_PREFIX, Site
 from mergestorm_mcp.service.timeline import schedule
@@ -156,35 +156,31 @@ def retry(site: Site, item: sqlite3.Row, pull: Pull) -> None:
 
 
 def _queue(site: Site, pull: Pull, head: str, kind: str) -> int:
+    before = passes_at(site.connection, site.repo_id, pull.number, head, kind)
     pass_id = add_pass(
         site.connection, site.repo_id, pull.number, head=head, kind=kind, status="queued", at=site.now()
     )
     stack = stack_of_pull(site.connection, site.repo_id, pull.number)
-    if kind == "core" and stack is not None:
+    account_id = paying_account(site, stack, pull)
+    if kind == "core" and account_id is not None:
         try:
-            charge(site.world, site.connection, stack["account_id"], _job(pass_id))
+            charge(site.world, site.connection, account_id, _job(pass_id))
         except Refusal:
-            site.connection.execute(
-                "UPDATE passes SET status = 'skipped', skip_reason = 'quota_exceeded', finished_at = ? WHERE id = ?",
-                (site.now(), pass_id),
-            )
-            record(
-                site.world,
-                site.connection,
-                "vortex",
-                f"#{pull.number}: out of review quota",
-                stack_id=stack["id"],
-            )
-            return pass_id
+            site.connection.execute("DELETE FROM passes WHERE id = ?", (pass_id,))
+            return _skip(site, pull, head, "quota_exceeded", before)
     script: ReviewerScript = script_of(site.connection, site.repo_id).reviewer
     schedule(site.connection, START, _payload(site, pass_id), site.world.pace.after(script.queued_seconds))
     return pass_id
 
 
-def _skip(site: Site, pull: Pull, head: str, reason: str, earlier: list[sqlite3.Row]) -> None:
-    if earlier and earlier[-1]["skip_reason"] == reason:
-        return
-    add_pass(
+def _skip(site: Site, pull: Pull, head: str, reason: str, earlier: list[sqlite3.Row]) -> int:
+    """Note once for a head why it is not reviewed; returns the pass that says so."""
+    if earlier and earlier[-1]["status"] == "skipped" and earlier[-1]["skip_reason"] == reason:
+        return int(earlier[-1]["id"])
+    stack = stack_of_pull(site.connection, site.repo_id, pull.number)
+    words = f"#{pull.number} at {head[:7]}: Vortex skips ({reason.replace('_', ' ')})"
+    record(site.world, site.connection, "vortex", words, stack_id=stack["id"] if stack is not None else None)
+    return add_pass(
         site.connection,
         site.repo_id,
         pull.number,

@@ -44,7 +44,7 @@ def described_inputs(route: ApiRoute) -> dict[str, Any]:
         empty = {"type": "object", "properties": {}, "additionalProperties": False}
         schema = empty if route.body is None else _schema(route.body)
         described["requestBody"] = {
-            "required": bool(schema.get("required")),
+            "required": bool(schema.get("required") or schema.get("minProperties")),
             "content": {"application/json": {"schema": schema}},
         }
     if not route.authenticated:

@@ -218,16 +218,18 @@ def _register(work: _Work, connection: sqlite3.Connection, pull: Pull) -> bool:
             place = Site.of(work.world, connection, work.repository.id)
             change_policy(place, stack, {"autoEnqueueWhenReady": wanted})
         return False
+    below = work.world.hub.find_open_pull(connection, work.repository.id, pull.base_branch)
+    joined = stack_of_pull(connection, work.repository.id, below.number) if below is not None else None
     register(
         work.world,
         connection,
         work.caller.account_id,
         work.repository.id,
         pull.number,
-        auto_land=wanted if wanted is not None else True,
+        auto_land=True if wanted is None and joined is None else wanted,
         auto_patch=False,
     )
-    return True
+    return joined is None
 
 
 def _goes_on(stack: sqlite3.Row) -> bool:

@@ -1,12 +1,16 @@
-"""The request's shape (contract 5.2), and nothing but its shape: sizes and contents have refusals of their own."""
+"""The request's shape (contract 5.2), and nothing but its shape: sizes and contents have refusals of their own.
+
+What such a refusal holds is in the OpenAPI document all the same (`json_schema_extra`).
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
-from mergestorm_mcp.service.http.bodies import Body, Query
+from mergestorm_mcp.service.http.bodies import Body, NotNull, Query
+from mergestorm_mcp.service.publication.limits import MAX_COMMITS, MAX_FILE_BYTES
 
 __all__ = ["PublicationQuery", "PublishBody", "SentBlob", "SentChange", "SentCommit", "SentPerson"]
 
@@ -30,8 +34,10 @@ class SentChange(Body):
 
     path: Text
     op: Literal["put", "delete"]
-    mode: Annotated[str, StringConstraints(max_length=16)] | None = None
-    blob: Oid | None = None
+    mode: Annotated[
+        str | None, Field(max_length=16, json_schema_extra={"enum": ["100644", "100755", "120000"]}), NotNull
+    ] = None
+    blob: Annotated[Oid | None, NotNull] = None
 
 
 class SentCommit(Body):
@@ -44,13 +50,13 @@ class SentCommit(Body):
     committer: SentPerson
     message: Text
     changes: list[SentChange]
-    raw_base64: Text | None = None
+    raw_base64: Annotated[Text | None, NotNull] = None
 
 
 class SentBlob(Body):
     """One content."""
 
-    size: int
+    size: Annotated[int, Field(json_schema_extra={"maximum": MAX_FILE_BYTES})]
     base64: str
 
 
@@ -66,9 +72,9 @@ class PublishBody(Body):
     tree_sha: Oid
     title: Text
     body: Text
-    auto_land: bool | None = None
-    replace_head: AnyCaseOid | None = None
-    commits: list[SentCommit]
+    auto_land: Annotated[bool | None, NotNull] = None
+    replace_head: Annotated[AnyCaseOid | None, NotNull] = None
+    commits: Annotated[list[SentCommit], Field(json_schema_extra={"minItems": 1, "maxItems": MAX_COMMITS})]
     blobs: dict[Oid, SentBlob]
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "change_policy",
     "disarm",
     "off_reason",
+    "paying_account",
     "policy_of",
     "require_cyclone",
     "reviews_land_pulls",
@@ -69,13 +70,9 @@ def skip_reason(site: Site, stack: sqlite3.Row | None, pull: Pull) -> str | None
     The settings are those of the stack's account; outside a stack, those of the author's account if there is one.
     """
     connection = site.connection
-    if stack is not None:
-        account_id = stack["account_id"]
-    else:
-        author = account_named(connection, pull.author_login)
-        if author is None:
-            return None
-        account_id = author["id"]
+    account_id = paying_account(site, stack, pull)
+    if account_id is None:
+        return None
     ignored = account_setting(connection, account_id, "ignored_bot_logins")
     if pull.author_login.lower() in {login.lower() for login in ignored}:
         return "ignored_author"
@@ -85,6 +82,14 @@ def skip_reason(site: Site, stack: sqlite3.Row | None, pull: Pull) -> str | None
     if own is not None:
         return None if own else "repo_disabled"
     return None if account_setting(connection, account_id, "auto_review_enabled") else "auto_review_off"
+
+
+def paying_account(site: Site, stack: sqlite3.Row | None, pull: Pull) -> int | None:
+    """Whose settings and credits a review of a pull request goes by: its stack's account, else its author's."""
+    if stack is not None:
+        return int(stack["account_id"])
+    author = account_named(site.connection, pull.author_login)
+    return None if author is None else int(author["id"])
 
 
 def reviews_land_pulls(site: Site, stack: sqlite3.Row | None) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 from starlette.routing import Route
 
 from mergestorm_mcp.service.agents.reactions import advance
 from mergestorm_mcp.service.github.access import reading_github, require_write
-from mergestorm_mcp.service.http.bodies import Query, QueryInt
+from mergestorm_mcp.service.http.bodies import Digits, Query
 from mergestorm_mcp.service.http.endpoints import Call, endpoint
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.queue import cancel, entry_view, fingerprint, listing, newest_landed
@@ -25,9 +25,9 @@ LONGEST_WAIT: Final = 45
 
 class _QueueQuery(Query):
     stackId: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None  # noqa: N815 - names of the wire
-    wait: Annotated[QueryInt, Field(ge=0, le=300)] | None = None
+    wait: Annotated[int, Field(ge=1, le=45), Digits] | None = None
     seen: Annotated[str, StringConstraints(max_length=200)] | None = None
-    landed: Annotated[QueryInt, Field(ge=0, le=1)] | None = None
+    landed: Literal["1"] | None = None
 
 
 def routes() -> list[Route]:

@@ -48,7 +48,7 @@ class _AdoptBody(_PolicyBody):
 
 
 class _LandBody(Body):
-    prNumber: Annotated[int | None, Field(ge=1, le=2**31)] = None  # noqa: N815
+    prNumber: Annotated[int | None, Field(ge=1, le=2**31), NotNull] = None  # noqa: N815
 
 
 class _EnrichQuery(Query):
