@@ -49,7 +49,7 @@ def serve(values: argparse.Namespace) -> int:
         with data_folder(values.data) as folder, _world(folder, values.speed) as world:
             told = _seeded(world, scenario)
             asyncio.run(_serve(world, values, told | {"data": str(folder)}))
-    except NotOurs as error:
+    except (NotOurs, ScenarioError) as error:
         raise UsageProblem(str(error)) from None
     except (FolderInUse, StoreError) as error:
         raise StartProblem(str(error)) from None

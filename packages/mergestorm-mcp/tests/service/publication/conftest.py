@@ -11,6 +11,8 @@ import pytest
 from mcpkit.testing import connect_memory
 from mergestorm_mcp.config import Environment
 from mergestorm_mcp.publication.publish import PublishRequest, prepare_publication
+from mergestorm_mcp.service.agents.script import AgentScript, CiScript, ReviewerScript
+from mergestorm_mcp.service.agents.scripts import set_script
 from mergestorm_mcp.service.github.bare import Bare
 from mergestorm_mcp.service.github.hub import GitHubRepository, Hub
 from mergestorm_mcp.service.world import World
@@ -66,6 +68,9 @@ def make_tidepool(world: World, checkout: Any) -> Tidepool:
             world.hub.set_permission(connection, made.id, login, "write")
         world.hub.install_app(connection, made.id, "surge")
         world.hub.install_app(connection, made.id, "cyclone")
+        # Nothing lands while a test looks on.
+        slow = AgentScript(ci=CiScript(seconds=86_400), reviewer=ReviewerScript(queued_seconds=86_400))
+        set_script(connection, made.id, slow)
     checkout.git("push", "--quiet", str(world.hub.git(made).path), "main:refs/heads/main")
     return Tidepool(world)
 

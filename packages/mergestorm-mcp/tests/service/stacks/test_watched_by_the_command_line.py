@@ -79,7 +79,8 @@ def test_a_bounce_ends_the_watch_and_arming_again_ends_in_a_landing(
     watched = _mg(service, key, folders, "stack", "watch", stack)
     assert watched.returncode == 3, watched.stderr
     assert 'blocker="merge failed' in watched.stdout
-    assert _mg(service, key, folders, "stack", "set", stack, "--auto-land", "on").returncode == 0
+    armed = service.client(key).patch(f"/api/v1/stacks/{stack}", json={"autoEnqueueWhenReady": True})
+    assert armed.status_code == 200
     # A new watch carries no cursor, so it would name the bounce again until the stack is back in the queue.
     _until_landed(service, key, stack)
     watched = _mg(service, key, folders, "stack", "watch", stack)

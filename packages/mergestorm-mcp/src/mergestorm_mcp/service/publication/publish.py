@@ -220,16 +220,17 @@ def _register(work: _Work, connection: sqlite3.Connection, pull: Pull) -> bool:
         return False
     below = work.world.hub.find_open_pull(connection, work.repository.id, pull.base_branch)
     joined = stack_of_pull(connection, work.repository.id, below.number) if below is not None else None
+    joins = joined is not None and _goes_on(joined)
     register(
         work.world,
         connection,
         work.caller.account_id,
         work.repository.id,
         pull.number,
-        auto_land=True if wanted is None and joined is None else wanted,
+        auto_land=True if wanted is None and not joins else wanted,
         auto_patch=False,
     )
-    return joined is None
+    return not joins
 
 
 def _goes_on(stack: sqlite3.Row) -> bool:

@@ -19,8 +19,11 @@ from mergestorm_mcp.service.agents.scripts import set_script
 from mergestorm_mcp.service.github.bare import Bare, FileContent
 from mergestorm_mcp.service.github.hub import GitHubRepository
 from mergestorm_mcp.service.github.people import CommitAuthor
+from mergestorm_mcp.service.github.trees import TreeConflict
 from mergestorm_mcp.service.pace import iso
+from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.scenarios.form import Account, Commit, RepositorySpec, Scenario, StackSpec
+from mergestorm_mcp.service.scenarios.loader import ScenarioError
 from mergestorm_mcp.service.settings.values import change_account_settings, change_repository_settings
 from mergestorm_mcp.service.stacks.registration import adopt
 from mergestorm_mcp.service.world import World
@@ -54,10 +57,22 @@ def seed(world: World, scenario: Scenario) -> Seeded:
         scenario: what it is to hold.
 
     Raises:
-        Refusal: a stack cannot be registered, for want of write access or an App for instance.
-        TreeConflict: a commit's files do not fit onto those before.
+        ScenarioError: a commit's files do not fit onto those before, or a stack cannot be registered (for want of write
+            access or an App, for instance). Nothing was kept then.
         GitError: git cannot write.
     """
+    try:
+        return _seed(world, scenario)
+    except Refusal as refusal:
+        raise ScenarioError(scenario.title, None, refusal.message) from None
+    except TreeConflict as conflict:
+        path = conflict.path.decode("utf-8", "replace")
+        raise ScenarioError(
+            scenario.title, None, f"commits: {path} cannot be changed so ({conflict.kind})"
+        ) from None
+
+
+def _seed(world: World, scenario: Scenario) -> Seeded:
     with world.store.write() as connection:
         earlier = knobs.dial(connection, _DIAL, None)
         if earlier is not None:
