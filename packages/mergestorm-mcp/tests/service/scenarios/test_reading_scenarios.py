@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,11 @@ def test_a_scenario_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for source in ("no-such", tmp_path / "no-such.yaml", tmp_path / "latin.yaml", tmp_path / "x" / ".."):
         with pytest.raises(ScenarioError):
             load(source)
+
+
+def test_the_documented_file_can_be_read() -> None:
+    page = Path(__file__).parents[5] / "docs" / "mergestorm" / "scenarios.md"
+    [example] = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(parse(example).repositories[0].commits) == 2
+    for name in names():
+        assert f"| `{name}` |" in page.read_text(encoding="utf-8")
