@@ -246,7 +246,7 @@ def test_it_fits_its_screen_and_can_be_read(bench: Bench, browser: Browser, widt
     expect(screen.page.get_by_role("table", name=re.compile("Layers"))).to_be_visible()
     expect(screen.layer(number)).to_be_visible()
     for landmark in ("banner", "main", "complementary"):
-        assert screen.page.get_by_role(landmark).count() >= 1  # type: ignore[arg-type]
+        assert screen.page.get_by_role(landmark).count() >= 1
     context.close()
 
 

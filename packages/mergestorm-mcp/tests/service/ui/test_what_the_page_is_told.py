@@ -51,7 +51,10 @@ def test_a_landing_is_told_by_the_stack_the_queue_and_the_events(bench: Bench, v
     numbers = [event["number"] for event in state["events"]]
     assert numbers == sorted(numbers, reverse=True)
     assert state["events"][0]["kind"] == "landed"
-    assert {event["repository"] for event in state["events"]} == {"acme/shop"}
+    assert {event["repository"] for event in state["events"]} == {None}
+    with bench.world.store.write() as connection:
+        bench.world.hub.create_repository(connection, "acme", "second")
+    assert {event["repository"] for event in visitor.state()["events"]} == {"acme/shop"}
 
 
 def test_a_conflict_and_a_red_check_are_named(bench: Bench, visitor: Visitor) -> None:
@@ -63,6 +66,7 @@ def test_a_conflict_and_a_red_check_are_named(bench: Bench, visitor: Visitor) ->
     (layer,) = visitor.stack()["layers"]
     assert HOSTILE in layer["checks"]["text"]
     assert layer["checks"]["tone"] == "bad"
+    assert (layer["state"]["text"], layer["state"]["tone"]) == ("conflict", "warn")
     assert any("app.txt" in blocker for blocker in layer["blockers"])
 
 

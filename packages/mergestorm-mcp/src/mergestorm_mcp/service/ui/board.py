@@ -24,7 +24,7 @@ from mergestorm_mcp.service.ui.stacks_shown import stack_shown
 from mergestorm_mcp.service.ui.words import plain
 from mergestorm_mcp.service.world import World
 
-__all__ = ["board", "events_shown"]
+__all__ = ["board"]
 
 _STACKS: Final = 50
 _FINISHED: Final = 10
@@ -54,14 +54,14 @@ def board(world: World) -> dict[str, Any]:
             ],
             "pulls": [pull for site in sites.values() for pull in other_pulls(site)],
             "queue": _queue(sites, connection),
-            "events": events_shown(sites, connection),
+            "events": _events(sites, connection),
         }
     shown["seen"] = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:24]
     return shown
 
 
-def events_shown(sites: dict[int, Site], connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    """The newest events, newest first."""
+def _events(sites: dict[int, Site], connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    """The newest events, newest first; with their repository where there is more than one."""
     rows = connection.execute("SELECT * FROM events ORDER BY number DESC LIMIT ?", (_EVENTS,)).fetchall()
     return [
         {
@@ -69,7 +69,7 @@ def events_shown(sites: dict[int, Site], connection: sqlite3.Connection) -> list
             "at": row["at"],
             "kind": plain(row["kind"]),
             "text": row["text"],
-            "repository": _repository_of(sites, connection, row["stack_id"]),
+            "repository": _repository_of(sites, connection, row["stack_id"]) if len(sites) > 1 else None,
         }
         for row in rows
     ]

@@ -87,6 +87,8 @@ def _state(layer: LiveLayer) -> dict[str, str]:
         return _value("closed", "calm")
     if layer.pull.draft:
         return _value("draft", "calm")
+    if layer.merge is not None and not layer.merge.clean:
+        return _value("conflict", "warn")
     words = {"conflict": "conflict", "needs_restack": "needs restack"}.get(layer.state)
     return _value("open", "calm") if words is None else _value(words, "warn")
 
