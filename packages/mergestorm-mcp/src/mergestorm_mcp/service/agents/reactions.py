@@ -16,7 +16,14 @@ from mergestorm_mcp.service.pr_reviews.passes import pass_by_id, passes_at
 from mergestorm_mcp.service.stacks import queue
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveStack, live_stack
-from mergestorm_mcp.service.stacks.records import live_entry, stack_by_id, stack_of_pull
+from mergestorm_mcp.service.stacks.records import (
+    layers_of,
+    live_entry,
+    member_of,
+    stack_by_id,
+    stack_of_pull,
+    stacks_of,
+)
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.stacks.units import arrange, ensure_land_pull
 
@@ -24,7 +31,15 @@ if TYPE_CHECKING:
     from mergestorm_mcp.service.timeline import Timeline
     from mergestorm_mcp.service.world import World
 
-__all__ = ["advance", "on_head_changed", "on_pull_changed", "register_events", "rerun_checks"]
+__all__ = [
+    "advance",
+    "on_head_changed",
+    "on_pull_changed",
+    "on_settings_changed",
+    "register_events",
+    "rerun_checks",
+    "review_seam_again",
+]
 
 
 def on_head_changed(
@@ -70,6 +85,30 @@ def on_pull_changed(world: World, connection: sqlite3.Connection, repo_id: int, 
     stack = stack_of_pull(connection, repo_id, number)
     if stack is not None:
         advance(site, stack["id"])
+
+
+def on_settings_changed(world: World, connection: sqlite3.Connection, account_id: int) -> None:
+    """Settings of an account, or of a repository within it, have changed: what agents left alone may be theirs now."""
+    for row in stacks_of(connection, account_id):
+        if row["archived_at"] is None and row["landed_at"] is None:
+            for layer in layers_of(connection, row["id"]):
+                on_pull_changed(world, connection, row["repo_id"], layer["pull_number"])
+
+
+def review_seam_again(world: World, connection: sqlite3.Connection, repo_id: int, number: int) -> bool:
+    """Have a member's integration review made again at its live head, as the Continue button does.
+
+    Returns:
+        Whether one was begun; not where the pull request is no open member, or one is under way.
+    """
+    site = Site.of(world, connection, repo_id)
+    pull = site.hub.pull(connection, repo_id, number)
+    head = site.git.head(pull.head_branch) if pull is not None and pull.open else None
+    if pull is None or head is None or member_of(connection, repo_id, number) is None:
+        return False
+    begun = vortex.request_seam(site, pull, head)
+    _advance_pull(site, number)
+    return begun
 
 
 def rerun_checks(world: World, connection: sqlite3.Connection, repo_id: int, sha: str) -> None:
@@ -134,7 +173,11 @@ def _head_of_stack_moved(site: Site, stack: sqlite3.Row, pull: Pull, sha: str | 
         " WHERE stack_id = ? AND pull_number = ? AND restack_head IS NOT NULL AND restack_head IS NOT ?",
         (stack["id"], pull.number, sha),
     )
-    if sha is not None:
+    news = site.connection.execute(
+        "UPDATE layers SET seen_head = ? WHERE stack_id = ? AND pull_number = ? AND seen_head IS NOT ?",
+        (sha, stack["id"], pull.number, sha),
+    )
+    if sha is not None and news.rowcount:
         record(site.world, site.connection, "head", f"#{pull.number} is at {sha[:7]}", stack_id=stack["id"])
 
 

@@ -54,11 +54,11 @@ def request(site: Site, pull: Pull, head: str) -> None:
     _queue(site, pull, head, "core")
 
 
-def request_seam(site: Site, pull: Pull, head: str) -> None:
-    """Have a member reviewed together with its unit, unless that is under way at this head."""
+def request_seam(site: Site, pull: Pull, head: str) -> bool:
+    """Have a member reviewed together with its unit, unless that is under way at this head; says whether it began."""
     earlier = passes_at(site.connection, site.repo_id, pull.number, head, "seam")
     if any(item["status"] in UNDER_WAY for item in earlier):
-        return
+        return False
     pass_id = _queue(site, pull, head, "seam")
     member = member_of(site.connection, site.repo_id, pull.number)
     again = member is not None and member["seam_state"] in {
@@ -76,6 +76,7 @@ def request_seam(site: Site, pull: Pull, head: str) -> None:
             member["unit_id"] if member else "",
         ),
     )
+    return True
 
 
 def stop_older(site: Site, number: int, head: str | None) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "CLAIM",
     "FINISH",
     "FORGET",
+    "REMEMBERED_SECONDS",
     "bounce",
     "cancel",
     "claim",
@@ -43,8 +44,8 @@ FINISH: Final = "queue.finish"
 FORGET: Final = "stack.forget"
 
 _DISARMING: Final = frozenset({"merge_failed", "gh_error", "ci_timeout"})
-_REMEMBERED_SECONDS: Final = 24 * 3600.0
-"""How long a stack that has landed is still listed."""
+REMEMBERED_SECONDS: Final = 24 * 3600.0
+"""How long a stack that has landed or was archived is still listed."""
 
 _BOUNCES_SHOWN: Final = 10
 """Bounced entries in a list that names no stack; a stack's own list has more."""
@@ -472,7 +473,7 @@ def _landed(site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.R
     disarm(site, stack.row["id"], "landed", entry["id"])
     connection.execute("UPDATE stacks SET landed_at = ? WHERE id = ?", (at, stack.row["id"]))
     forget = {"stack_id": stack.row["id"]}
-    schedule(connection, FORGET, forget, site.world.pace.after(_REMEMBERED_SECONDS))
+    schedule(connection, FORGET, forget, site.world.pace.after(REMEMBERED_SECONDS))
     shown = ", ".join(f"#{number}" for number in numbers)
     record(
         site.world,

@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS layers (
     pull_number INTEGER NOT NULL,
     branch TEXT NOT NULL,
     freeze_branch TEXT,
+    seen_head TEXT,
     last_restacked_sha TEXT,
     restack_kind TEXT,
     restack_detail TEXT,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import StringConstraints
 from starlette.routing import Route
 
+from mergestorm_mcp.service.agents.reactions import on_settings_changed
 from mergestorm_mcp.service.http.bodies import Query
 from mergestorm_mcp.service.http.endpoints import Call, endpoint
 from mergestorm_mcp.service.refusals import invalid_input, not_found
@@ -40,9 +41,11 @@ def _read(call: Call) -> dict[str, Any]:
 
 def _change(call: Call) -> dict[str, Any]:
     with call.world.store.write() as connection:
-        return values.change_account_settings(
+        changed = values.change_account_settings(
             connection, call.caller.account_id, call.body.model_dump(exclude_unset=True)
         )
+        on_settings_changed(call.world, connection, call.caller.account_id)
+        return changed
 
 
 def _read_repositories(call: Call) -> dict[str, Any]:
@@ -64,4 +67,6 @@ def _change_repository(call: Call) -> dict[str, Any]:
     changes = call.body.model_dump(exclude_unset=True)
     owner, repo = changes.pop("owner"), changes.pop("repo")
     with call.world.store.write() as connection:
-        return values.change_repository_settings(call.world, connection, call.caller, owner, repo, changes)
+        changed = values.change_repository_settings(call.world, connection, call.caller, owner, repo, changes)
+        on_settings_changed(call.world, connection, call.caller.account_id)
+        return changed

@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from ..test_kill_nine import PATIENCE, serving
+from .test_kill_nine import PATIENCE, serving
 
 KEY: Final = "msk_live_key-of-rivka"
 _EVENTS: Final = 36
