@@ -30,6 +30,21 @@ def test_auto_land_is_switched_off_and_on(bench: Bench, visitor: Visitor, number
     assert (unknown.status_code, unknown.json()["error"]) == (404, "stack_not_found")
 
 
+def test_a_stack_is_archived_and_left_alone(bench: Bench, visitor: Visitor, number: int) -> None:
+    stack_id = bench.adopt(number, autoEnqueueWhenReady=True)
+    bench.until(lambda: visitor.state()["queue"])
+    assert visitor.act("archive", stack_id=stack_id).status_code == 200
+    bench.pass_time(3600)
+    stack = visitor.stack()
+    assert (stack["state"]["text"], stack["over"], stack["autoLand"]) == ("archived", True, False)
+    assert stack["layers"][0]["actions"] == []
+    assert [pull["number"] for pull in visitor.state()["pulls"]] == [number]
+    assert bench.text("main", "new.txt") is None
+    for name, fields in (("archive", {}), ("land", {"number": number}), ("continue", {"number": number})):
+        refused = visitor.act(name, stack_id=stack_id, **fields)
+        assert (refused.status_code, refused.json()["error"]) == (409, "stack_over")
+
+
 def test_the_next_pull_request_is_merged_by_hand(bench: Bench, visitor: Visitor, number: int) -> None:
     stack_id = bench.adopt(number)
     bench.pass_time(120)
@@ -97,7 +112,11 @@ def test_a_pull_request_without_checks_has_none_to_run_again(bench: Bench, visit
     assert (refused.status_code, refused.json()["error"]) == (409, "no_checks")
 
 
-def test_a_stuck_seam_review_continues(bench: Bench, visitor: Visitor) -> None:
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [("failed", "seam review failed"), ("reviewing", "seam under review, and no review runs")],
+)
+def test_a_stuck_seam_review_continues(bench: Bench, visitor: Visitor, state: str, shown: str) -> None:
     bench.push("low", {"low.txt": "low\n"})
     bench.push("high", {"high.txt": "high\n"}, onto="low")
     lower = bench.open_pull("low")
@@ -116,8 +135,9 @@ def test_a_stuck_seam_review_continues(bench: Bench, visitor: Visitor) -> None:
         bench.world.store.write() as connection
     ):  # no way leads there by itself: a review that failed for good
         connection.execute("UPDATE passes SET status = 'failed', finished_at = queued_at WHERE kind = 'seam'")
-        connection.execute("UPDATE members SET seam_state = 'failed' WHERE pull_number = ?", (upper,))
+        connection.execute("UPDATE members SET seam_state = ? WHERE pull_number = ?", (state, upper))
     bench.pass_time(3600)
+    assert seam() == shown
     assert visitor.stack()["layers"][0]["number"] == lower
     assert visitor.stack()["layers"][1]["actions"][0] == "continue"
     assert visitor.act("continue", stack_id=stack_id, number=upper).status_code == 200

@@ -20,6 +20,7 @@ READS: Final = [
 WRITES: Final = [route.path for route in ui.routes() if "POST" in (route.methods or ())]
 FIELDS: Final[dict[str, dict[str, str]]] = {
     "/ui/auto-land": {"armed": "false"},
+    "/ui/archive": {},
     "/ui/land": {"number": "1"},
     "/ui/continue": {"number": "1"},
     "/ui/close": {"repository": "acme/shop", "number": "1"},

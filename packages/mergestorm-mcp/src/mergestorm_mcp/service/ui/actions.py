@@ -9,20 +9,21 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mergestorm_mcp.service.agents.reactions import advance, on_pull_changed, rerun_checks
+from mergestorm_mcp.service.agents.reactions import on_pull_changed, rerun_checks, review_seam_again
 from mergestorm_mcp.service.github.access import reading_github
 from mergestorm_mcp.service.github.hub import Pull
 from mergestorm_mcp.service.refusals import Refusal, not_found
+from mergestorm_mcp.service.stacks.archiving import archive
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.landing import land_next
 from mergestorm_mcp.service.stacks.live import live_stack
 from mergestorm_mcp.service.stacks.policy import change_policy
 from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, stack_of_pull
 from mergestorm_mcp.service.stacks.site import Site
-from mergestorm_mcp.service.ui.seam import continue_seam
+from mergestorm_mcp.service.ui.seam import seam_rests
 from mergestorm_mcp.service.world import World
 
-__all__ = ["close_pull", "continue_review", "land_pull", "rerun", "set_auto_land"]
+__all__ = ["archive_stack", "close_pull", "continue_review", "land_pull", "rerun", "set_auto_land"]
 
 
 def set_auto_land(world: World, stack_id: str, *, armed: bool) -> str:
@@ -41,6 +42,18 @@ def set_auto_land(world: World, stack_id: str, *, armed: bool) -> str:
     return f"Auto land is {'on' if armed else 'off'}."
 
 
+def archive_stack(world: World, stack_id: str) -> str:
+    """Take a stack back: out of the queue, and no agent acts for it any more.
+
+    Raises:
+        Refusal: 404 `stack_not_found`; 409 `stack_over`.
+    """
+    with _stack(world, stack_id) as (site, row):
+        _require_going_on(row)
+        archive(site, row)
+    return "The stack is archived."
+
+
 def land_pull(world: World, stack_id: str, number: int) -> str:
     """Merge the next pull request of a stack where it goes, without the queue.
 
@@ -48,8 +61,7 @@ def land_pull(world: World, stack_id: str, number: int) -> str:
         Refusal: 404 `stack_not_found`; 409 as `land_next`, and `stack_over`.
     """
     with _stack(world, stack_id) as (site, row):
-        if row["landed_at"] is not None or row["archived_at"] is not None:
-            raise Refusal(409, "stack_over", "The stack has landed or is archived.")
+        _require_going_on(row)
         land_next(site, row, number)
     return f"#{number} was merged."
 
@@ -105,15 +117,24 @@ def continue_review(world: World, stack_id: str, number: int) -> str:
     """Set a seam review going again that does not go on by itself.
 
     Raises:
-        Refusal: 404 `stack_not_found` or `not_found`; 409 `seam_not_stuck`.
+        Refusal: 404 `stack_not_found` or `not_found`; 409 `seam_not_stuck` or `stack_over`.
     """
     with _stack(world, stack_id) as (site, row):
         stack = live_stack(site, row)
         layer = next((each for each in stack.layers if each.pull.number == number), None)
         if layer is None:
             raise not_found("The pull request")
-        continue_seam(site, stack, layer)
-        advance(site, row["id"])
+        _require_going_on(row)
+        if not seam_rests(site, stack, layer):
+            raise Refusal(409, "seam_not_stuck", f"The seam review of #{number} goes on by itself.")
+        record(
+            world,
+            site.connection,
+            "vortex",
+            f"#{number}: a person asked for the seam review again",
+            stack_id=row["id"],
+        )
+        review_seam_again(world, site.connection, site.repo_id, number)
     return f"The seam of #{number} is reviewed again."
 
 
@@ -124,6 +145,11 @@ def _stack(world: World, stack_id: str) -> Iterator[tuple[Site, sqlite3.Row]]:
         if row is None:
             raise Refusal(404, "stack_not_found", "There is no such stack.")
         yield Site.of(world, connection, row["repo_id"]), row
+
+
+def _require_going_on(row: sqlite3.Row) -> None:
+    if row["landed_at"] is not None or row["archived_at"] is not None:
+        raise Refusal(409, "stack_over", "The stack has landed or is archived.")
 
 
 @contextmanager

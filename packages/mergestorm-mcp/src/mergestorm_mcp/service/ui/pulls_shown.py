@@ -1,4 +1,4 @@
-"""Open pull requests that are in no stack."""
+"""Open pull requests that are in no stack that goes on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def other_pulls(site: Site) -> list[dict[str, Any]]:
     found = [
         pull
         for pull in site.hub.pulls(site.connection, site.repo_id, state="open")
-        if stack_of_pull(site.connection, site.repo_id, pull.number) is None
+        if not _in_a_stack(site, pull.number)
     ]
     return [pull_shown(site, live_pull(site, pull)) for pull in found[:_SHOWN]]
+
+
+def _in_a_stack(site: Site, number: int) -> bool:
+    stack = stack_of_pull(site.connection, site.repo_id, number)
+    return stack is not None and stack["archived_at"] is None and stack["landed_at"] is None

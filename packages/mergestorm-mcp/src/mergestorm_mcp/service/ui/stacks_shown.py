@@ -9,7 +9,7 @@ from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack
 from mergestorm_mcp.service.stacks.records import live_entry
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.ui.layers_shown import pull_shown
-from mergestorm_mcp.service.ui.seam import seam_is_stuck
+from mergestorm_mcp.service.ui.seam import seam_is_stuck, seam_rests
 from mergestorm_mcp.service.ui.words import plain
 
 __all__ = ["stack_shown"]
@@ -87,7 +87,7 @@ def _layer(site: Site, stack: LiveStack, layer: LiveLayer, *, over: bool, queued
     elif layer.open:
         if layer is stack.candidate and not queued:
             shown["actions"].insert(0, "land")
-        if seam_is_stuck(site, stack, layer):
+        if seam_rests(site, stack, layer):
             shown["actions"].insert(0, "continue")
     return shown
 

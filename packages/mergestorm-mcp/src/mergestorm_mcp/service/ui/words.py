@@ -22,6 +22,7 @@ _WORDS: Final = {
     "user": "switched off by a person",
     "bounced": "bounced out of the queue",
     "cancelled": "taken out of the queue",
+    "archive": "the stack was archived",
     "land_pr": "land PR",
     "ci": "checks",
 }

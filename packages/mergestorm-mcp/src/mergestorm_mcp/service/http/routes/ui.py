@@ -71,6 +71,13 @@ class _AutoLand(_Form):
         return actions.set_auto_land(world, self.stack_id, armed=self.armed)
 
 
+class _Archive(_Form):
+    stack_id: StackId
+
+    def act(self, world: World) -> str:
+        return actions.archive_stack(world, self.stack_id)
+
+
 class _Land(_Form):
     stack_id: StackId
     number: Number
@@ -103,10 +110,11 @@ class _Rerun(_Form):
         return actions.rerun(world, self.repository, self.number)
 
 
-Action = _AutoLand | _Land | _Continue | _Close | _Rerun
+Action = _AutoLand | _Archive | _Land | _Continue | _Close | _Rerun
 
 _ACTIONS: Final[dict[str, type[Action]]] = {
     "auto-land": _AutoLand,
+    "archive": _Archive,
     "land": _Land,
     "continue": _Continue,
     "close": _Close,

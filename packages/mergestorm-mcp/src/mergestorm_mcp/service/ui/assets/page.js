@@ -130,13 +130,16 @@ function stackCard(stack) {
   }, `Auto land ${stack.autoLand ? "on" : "off"}`);
   arm.addEventListener("click", () =>
     act(arm, "auto-land", { stack_id: stack.id, armed: String(!stack.autoLand) }));
+  const archive = make("button", { type: "button", "data-key": `archive ${stack.id}` }, "Archive");
+  archive.addEventListener("click", () => act(archive, "archive", { stack_id: stack.id },
+    "Archive this stack? Its pull requests stay open, and no agent acts for it any more."));
   return make("article", { class: "card", "aria-labelledby": title },
     make("header", {},
       make("div", {},
         make("h3", { id: title }, foreign(stack.repository), " onto ", foreign(stack.trunk)),
         make("p", { class: "about" }, "of ", foreign(stack.owner ?? "nobody"),
           stack.unit === null ? "" : `, unit ${stack.unit.branch} (${stack.unit.state})`)),
-      make("div", {}, stack.over ? null : arm, chip(stack.state))),
+      make("div", {}, stack.over ? null : arm, stack.over ? null : archive, chip(stack.state))),
     stack.notes.length === 0 ? null : make("ul", { class: "notes", "aria-label": "What the stack waits for" },
       ...stack.notes.map((text) => make("li", {}, foreign(text)))),
     table("pulls", "Layers, the one that lands first on top", PULL_HEADINGS,
