@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,15 +57,15 @@ def people(world: World) -> None:
             add_key(world, connection, account, "laptop", key=key)
 
 
-@pytest.fixture
-def start_service(tmp_path: Path) -> Iterator[Start]:
-    """Starts services: `start_service(pace=..., arrange=...)`."""
+@contextmanager
+def starting(folder: Path) -> Iterator[Start]:
+    """Gives a function that starts services, `start(pace=..., arrange=...)`, which end with the context."""
     with ExitStack() as open_things:
 
         def start(
             *, data: Path | None = None, pace: Pace | None = None, arrange: Callable[[World], object] = people
         ) -> LocalService:
-            world = build(data or tmp_path / "service", pace or Pace(scale=50))
+            world = build(data or folder / "service", pace or Pace(scale=50))
             open_things.callback(world.store.close)
             arrange(world)
             url = open_things.enter_context(running(world))
@@ -74,6 +74,20 @@ def start_service(tmp_path: Path) -> Iterator[Start]:
             return service
 
         yield start
+
+
+@pytest.fixture
+def start_service(tmp_path: Path) -> Iterator[Start]:
+    """Starts services: `start_service(pace=..., arrange=...)`."""
+    with starting(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
+    """Like `service`, but one for all tests of a module that change nothing in it."""
+    with starting(tmp_path_factory.mktemp("untouched")) as start:
+        yield start()
 
 
 @pytest.fixture

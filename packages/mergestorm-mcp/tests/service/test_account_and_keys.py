@@ -39,16 +39,16 @@ def test_me_shows_the_beginning_of_the_key_and_what_is_left(service: LocalServic
     ],
 )
 def test_every_request_without_a_known_key_is_refused_alike(
-    service: LocalService, header: str | None
+    untouched: LocalService, header: str | None
 ) -> None:
     headers = {} if header is None else {"Authorization": header}
-    reply = service.client(None).get("/api/v1/me", headers=headers)
+    reply = untouched.client(None).get("/api/v1/me", headers=headers)
     assert (reply.status_code, reply.json()["error"]) == (401, "unauthorized")
     assert reply.headers["www-authenticate"] == "Bearer"
 
 
-def test_two_authorization_headers_are_no_key(service: LocalService) -> None:
-    reply = service.client(None).get(
+def test_two_authorization_headers_are_no_key(untouched: LocalService) -> None:
+    reply = untouched.client(None).get(
         "/api/v1/me",
         headers=[("Authorization", f"Bearer {OWNER_KEY}"), ("Authorization", f"Bearer {OTHER_KEY}")],
     )
@@ -76,17 +76,17 @@ def test_an_account_has_a_limited_number_of_keys(world: World) -> None:
 
 
 def test_an_unknown_address_is_a_404_and_another_method_a_405_that_names_the_right_ones(
-    service: LocalService,
+    untouched: LocalService,
 ) -> None:
-    client = service.client()
+    client = untouched.client()
     assert client.get("/api/v1/nothing").json()["error"] == "not_found"
     reply = client.post("/api/v1/me")
     assert (reply.status_code, reply.json()["error"]) == (405, "method_not_allowed")
     assert reply.headers["allow"] == "GET, HEAD"
 
 
-def test_an_unknown_query_parameter_is_refused(service: LocalService) -> None:
-    reply = service.client().get("/api/v1/me?colour=blue")
+def test_an_unknown_query_parameter_is_refused(untouched: LocalService) -> None:
+    reply = untouched.client().get("/api/v1/me?colour=blue")
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_input")
 
 
@@ -102,12 +102,12 @@ def test_an_unknown_query_parameter_is_refused(service: LocalService) -> None:
     ],
 )
 def test_a_web_page_from_elsewhere_gets_nothing(
-    service: LocalService, headers: dict[str, str], code: str
+    untouched: LocalService, headers: dict[str, str], code: str
 ) -> None:
-    reply = service.client().get("/api/v1/me", headers=headers)
+    reply = untouched.client().get("/api/v1/me", headers=headers)
     assert (reply.status_code, reply.json()["error"]) == (403, code)
 
 
-def test_the_service_is_called_localhost_too(service: LocalService) -> None:
-    port = httpx.URL(service.url).port
-    assert service.client().get("/api/v1/me", headers={"Host": f"localhost:{port}"}).status_code == 200
+def test_the_service_is_called_localhost_too(untouched: LocalService) -> None:
+    port = httpx.URL(untouched.url).port
+    assert untouched.client().get("/api/v1/me", headers={"Host": f"localhost:{port}"}).status_code == 200

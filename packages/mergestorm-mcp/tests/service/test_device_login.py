@@ -73,10 +73,10 @@ def test_a_denied_code_gives_no_key(service: LocalService) -> None:
     assert redeem(service, codes["device_code"]).json()["error"] == "access_denied"
 
 
-def test_a_code_is_nothing_where_nobody_made_it(service: LocalService) -> None:
-    assert redeem(service, "made-up").json()["error"] == "invalid_device_code"
-    assert decide(service, "AAAA-AAAA").status_code == 404
-    assert service.client(None).post("/api/v1/cli/device", json={"scope": "all"}).status_code == 400
+def test_a_code_is_nothing_where_nobody_made_it(untouched: LocalService) -> None:
+    assert redeem(untouched, "made-up").json()["error"] == "invalid_device_code"
+    assert decide(untouched, "AAAA-AAAA").status_code == 404
+    assert untouched.client(None).post("/api/v1/cli/device", json={"scope": "all"}).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -90,34 +90,34 @@ def test_a_code_is_nothing_where_nobody_made_it(service: LocalService) -> None:
     ],
 )
 def test_an_approval_takes_the_token_of_the_run_and_a_real_choice(
-    service: LocalService, changes: dict[str, str | None], status: int
+    untouched: LocalService, changes: dict[str, str | None], status: int
 ) -> None:
-    codes = begin(service)
-    reply = decide(service, codes["user_code"], **changes)
+    codes = begin(untouched)
+    reply = decide(untouched, codes["user_code"], **changes)
     assert reply.status_code == status
     assert 'role="alert"' in reply.text
-    assert redeem(service, codes["device_code"]).json()["error"] == "authorization_pending"
+    assert redeem(untouched, codes["device_code"]).json()["error"] == "authorization_pending"
 
 
 @pytest.mark.parametrize("origin", [None, "null", "https://attacker.example", "http://127.0.0.1:1"])
 def test_a_form_from_elsewhere_approves_nothing_even_with_the_token(
-    service: LocalService, origin: str | None
+    untouched: LocalService, origin: str | None
 ) -> None:
-    codes = begin(service)
+    codes = begin(untouched)
     form = {
         "user_code": codes["user_code"],
         "account": OWNER,
-        "token": service.world.run_token,
+        "token": untouched.world.run_token,
         "decision": "approve",
     }
     headers = {} if origin is None else {"Origin": origin}
-    assert service.client(None).post("/device", data=form, headers=headers).status_code == 403
-    assert redeem(service, codes["device_code"]).json()["error"] == "authorization_pending"
+    assert untouched.client(None).post("/device", data=form, headers=headers).status_code == 403
+    assert redeem(untouched, codes["device_code"]).json()["error"] == "authorization_pending"
 
 
-def test_forms_are_short_and_are_forms(service: LocalService) -> None:
-    client = service.client(None)
-    origin = {"Origin": service.url}
+def test_forms_are_short_and_are_forms(untouched: LocalService) -> None:
+    client = untouched.client(None)
+    origin = {"Origin": untouched.url}
     assert client.post("/device", json={}, headers=origin).status_code == 415
     assert client.post("/device", data={"user_code": "x" * 20_000}, headers=origin).status_code == 413
 
@@ -136,8 +136,8 @@ def test_the_link_of_the_start_spares_typing_the_token(service: LocalService) ->
     assert client.post("/device", data=form, headers={"Origin": service.url}).status_code == 200
 
 
-def test_pages_load_nothing_and_escape_what_they_were_given(service: LocalService) -> None:
-    reply = service.client(None).get("/device", params={"user_code": '"><script>x'})
+def test_pages_load_nothing_and_escape_what_they_were_given(untouched: LocalService) -> None:
+    reply = untouched.client(None).get("/device", params={"user_code": '"><script>x'})
     assert "<script" not in reply.text
     policy = reply.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -149,7 +149,7 @@ def test_pages_load_nothing_and_escape_what_they_were_given(service: LocalServic
         == labelled
         == {"user_code", "account", "token"}
     )
-    assert service.client(None).get("/").status_code == 403
+    assert untouched.client(None).get("/").status_code == 403
 
 
 def test_codes_are_stored_as_hashes(service: LocalService) -> None:

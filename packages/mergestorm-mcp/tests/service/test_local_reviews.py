@@ -149,18 +149,18 @@ def test_the_same_key_is_the_same_job_at_whatever_speed_it_arrives(service: Loca
     ],
 )
 def test_what_cannot_be_reviewed_is_refused_and_costs_nothing(
-    service: LocalService, changes: dict[str, Any], status: int, code: str
+    untouched: LocalService, changes: dict[str, Any], status: int, code: str
 ) -> None:
-    client = service.client()
+    client = untouched.client()
     reply = client.post("/api/v1/reviews", json=submission(**changes))
     assert (reply.status_code, reply.json()["error"]) == (status, code)
     assert client.get("/api/v1/reviews").json()["items"] == []
     assert client.get("/api/v1/me").json()["usage"]["standard"]["used"] == 0
 
 
-def test_a_refusal_names_the_field_and_never_its_value(service: LocalService) -> None:
-    reply = service.client().post("/api/v1/reviews", json=submission(idempotency_key="canary" * 30))
-    assert reply.json()["fields"] == [{"field": "idempotency_key", "problem": "too_long"}]
+def test_a_refusal_names_the_field_and_never_its_value(untouched: LocalService) -> None:
+    reply = untouched.client().post("/api/v1/reviews", json=submission(idempotency_key="canary" * 30))
+    assert reply.json()["fields"] == [{"field": "idempotency_key", "problem": "string_too_long"}]
     assert "canary" not in reply.text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,27 +10,36 @@ import pytest
 
 from mergestorm_mcp.service.accounts.keys import account_named
 from mergestorm_mcp.service.settings.values import effective_setting
+from mergestorm_mcp.service.world import World
 
-from .conftest import OTHER, OTHER_KEY, OWNER, LocalService, Start, people
+from .conftest import OTHER, OTHER_KEY, OWNER, LocalService, Start, people, starting
+
+
+def open_shop(world: World) -> None:
+    """Rivka may write `acme/shop`, Sam may read it; `acme/vault` is private to Rivka; `acme/bare` has no Surge."""
+    people(world)
+    with world.store.write() as connection:
+        for name, private in (("shop", False), ("vault", True), ("bare", False), ("shut", False)):
+            repository = world.hub.create_repository(connection, "acme", name, private=private)
+            world.hub.set_permission(connection, repository.id, OWNER, "write")
+            if name != "bare":
+                world.hub.install_app(connection, repository.id, "surge", may_write=name != "shut")
+            world.hub.add_labels(connection, repository.id, ["Bug", "docs"])
+            if name == "shop":
+                world.hub.set_permission(connection, repository.id, OTHER, "read")
 
 
 @pytest.fixture
 def shop(start_service: Start) -> LocalService:
-    """Rivka may write `acme/shop`, Sam may read it; `acme/vault` is private to Rivka; `acme/bare` has no Surge."""
+    """A service with the shop."""
+    return start_service(arrange=open_shop)
 
-    def arrange(world: Any) -> None:
-        people(world)
-        with world.store.write() as connection:
-            for name, private in (("shop", False), ("vault", True), ("bare", False), ("shut", False)):
-                repository = world.hub.create_repository(connection, "acme", name, private=private)
-                world.hub.set_permission(connection, repository.id, OWNER, "write")
-                if name != "bare":
-                    world.hub.install_app(connection, repository.id, "surge", may_write=name != "shut")
-                world.hub.add_labels(connection, repository.id, ["Bug", "docs"])
-                if name == "shop":
-                    world.hub.set_permission(connection, repository.id, OTHER, "read")
 
-    return start_service(arrange=arrange)
+@pytest.fixture(scope="module")
+def untouched_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
+    """The same, one for all tests that change nothing in it."""
+    with starting(tmp_path_factory.mktemp("shop")) as start:
+        yield start(arrange=open_shop)
 
 
 def issue(**changes: Any) -> dict[str, Any]:
@@ -76,9 +86,9 @@ def test_settings_begin_with_their_defaults_and_change_one_by_one(service: Local
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_and_nothing_changes(
-    service: LocalService, body: dict[str, Any]
+    untouched: LocalService, body: dict[str, Any]
 ) -> None:
-    client = service.client()
+    client = untouched.client()
     before = client.get("/api/v1/settings").json()
     reply = client.patch("/api/v1/settings", json=body)
     assert (reply.status_code, reply.json()["error"]) == (400, "invalid_input")
@@ -142,19 +152,21 @@ def test_a_repository_has_settings_of_its_own_until_they_are_cleared(shop: Local
     ],
 )
 def test_who_may_not_change_a_repository_changes_nothing(
-    shop: LocalService, key: str, body: dict[str, Any], status: int, code: str
+    untouched_shop: LocalService, key: str, body: dict[str, Any], status: int, code: str
 ) -> None:
-    reply = shop.client(f"msk_live_key-of-{key}").patch("/api/v1/repo-settings", json=body)
+    reply = untouched_shop.client(f"msk_live_key-of-{key}").patch("/api/v1/repo-settings", json=body)
     assert (reply.status_code, reply.json()["error"]) == (status, code)
-    with shop.world.store.read() as connection:
+    with untouched_shop.world.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM repository_settings").fetchone()[0] == 0
 
 
-def test_one_repository_is_asked_for_by_owner_and_name_only(shop: LocalService) -> None:
-    client = shop.client()
+def test_one_repository_is_asked_for_by_owner_and_name_only(untouched_shop: LocalService) -> None:
+    client = untouched_shop.client()
     assert client.get("/api/v1/repo-settings?owner=acme").json()["error"] == "invalid_input"
     assert client.get("/api/v1/repo-settings?owner=acme&repo=none").status_code == 404
-    assert shop.client(OTHER_KEY).get("/api/v1/repo-settings?owner=acme&repo=vault").status_code == 404
+    assert (
+        untouched_shop.client(OTHER_KEY).get("/api/v1/repo-settings?owner=acme&repo=vault").status_code == 404
+    )
 
 
 def test_an_issue_is_made_once_while_it_is_open(shop: LocalService) -> None:
@@ -206,11 +218,11 @@ def test_many_requests_for_one_issue_at_once_make_one(shop: LocalService) -> Non
     ],
 )
 def test_an_issue_that_is_refused_is_not_made(
-    shop: LocalService, key: str, body: dict[str, Any], status: int, code: str
+    untouched_shop: LocalService, key: str, body: dict[str, Any], status: int, code: str
 ) -> None:
-    reply = shop.client(f"msk_live_key-of-{key}").post("/api/v1/issues", json=body)
+    reply = untouched_shop.client(f"msk_live_key-of-{key}").post("/api/v1/issues", json=body)
     assert (reply.status_code, reply.json()["error"]) == (status, code)
-    with shop.world.store.read() as connection:
+    with untouched_shop.world.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM issues").fetchone()[0] == 0
 
 
@@ -222,9 +234,9 @@ def test_an_issue_that_is_refused_is_not_made(
     ],
 )
 def test_without_the_surge_app_a_refusal_says_what_to_install(
-    shop: LocalService, repo: str, code: str, reason: str
+    untouched_shop: LocalService, repo: str, code: str, reason: str
 ) -> None:
-    reply = shop.client().post("/api/v1/issues", json=issue(repo=repo))
+    reply = untouched_shop.client().post("/api/v1/issues", json=issue(repo=repo))
     body = reply.json()
     assert (reply.status_code, body["error"], body["reason"]) == (400, code, reason)
     assert body["installUrl"] == "https://github.com/apps/mergestorm-surge/installations/new"
