@@ -31,7 +31,7 @@ repositories:
       - {{branch: main, message: First, files: {{README.md: "Hello\\n"}}}}
       - {{branch: alone, message: Alone, files: {{alone.txt: "alone\\n"}}}}
       - {{branch: lower, message: Lower, files: {{lower.py: "x = eval(y)\\n"}}}}
-      - {{branch: upper, start: lower, message: Upper, files: {{upper.txt: "upper\\n"}}}}
+      - {{branch: upper, from: lower, message: Upper, files: {{upper.txt: "upper\\n"}}}}
     pulls:
       - {{head: alone, title: Alone, author: rivka}}
       - {{head: lower, title: Lower, author: rivka}}

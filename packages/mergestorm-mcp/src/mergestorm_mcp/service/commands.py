@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from mcpkit.git import GitError
 from mergestorm_mcp.service.accounts.keys import account_named, add_key, create_account
 from mergestorm_mcp.service.assembly import build
 from mergestorm_mcp.service.cli import DEFAULT_SCENARIO, EMPTY
@@ -53,6 +54,8 @@ def serve(values: argparse.Namespace) -> int:
         raise UsageProblem(str(error)) from None
     except (FolderInUse, StoreError) as error:
         raise StartProblem(str(error)) from None
+    except GitError as error:
+        raise StartProblem(f"cannot start: {error.reason}") from None
     except OSError as error:
         raise StartProblem(f"cannot start: {error.strerror or error}") from None
     return 0

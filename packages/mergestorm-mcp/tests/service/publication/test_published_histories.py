@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from mergestorm_mcp.config import Environment
@@ -63,53 +63,82 @@ def copies_of(tmp_path: Path, make_checkout: Callable[..., Any], histories: Any,
     return made
 
 
+Check = Callable[[st.DataObject], None]
+
+
+@pytest.fixture
+def check_history(
+    copies_of: Any, histories: Any, tidepool: Any, environment: Environment, tmp_path: Path
+) -> Check:
+    """`check_history(data)` draws a history, publishes it and compares."""
+
+    def check(data: st.DataObject) -> None:
+        commits = data.draw(histories.HISTORIES)
+        checkout, branch = copies_of(commits, data.draw(WAYS))
+        originals = checkout.git("rev-list", "--reverse", f"origin/main..{branch}").split()
+        root = Environment(
+            {**environment.variables, "MERGESTORM_SANDBOX_ROOT": str(tmp_path)},
+            environment.home,
+            str(tmp_path),
+        )
+        first = data.draw(st.integers(1, len(originals)))
+        before = tidepool.count("pulls")
+        told: dict[str, Any] = {}
+        for end in (first, len(originals)):
+            checkout.git("update-ref", f"refs/heads/{branch}", originals[end - 1])
+            told = anyio.run(_publish, root, str(checkout.path), branch, tidepool, data.draw(st.booleans()))
+            assert told["head"]["verified"] is True
+        bare = tidepool.git
+        published = [commit.oid for commit in bare.commits_between(bare.head("main"), bare.head(branch))]
+        assert published == [commit["github_sha"] for commit in told["commits"]]
+        assert [bare.tree_of(oid) for oid in published] == [
+            checkout.git("rev-parse", f"{oid}^{{tree}}") for oid in originals
+        ]
+        unsigned = list(itertools.takewhile(lambda commit: not commit["signed"], commits))
+        assert published[: len(unsigned)] == originals[: len(unsigned)]
+        if len(unsigned) < len(commits):
+            assert not set(published[len(unsigned) :]) & set(originals)
+        assert tidepool.count("pulls") == tidepool.count("stacks") == before + 1
+        checkout.git("--git-dir", str(bare.path), "fsck", "--connectivity-only", "--no-dangling")
+
+    return check
+
+
+def properties(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        # Histories are small as they come, and each run of one takes a second: shrinking would take minutes.
+        phases=(Phase.explicit, Phase.reuse, Phase.generate),
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
 @given(data=st.data())
-@settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-def test_a_history_stands_on_github_bit_by_bit(
-    copies_of: Any, histories: Any, tidepool: Any, environment: Environment, data: st.DataObject
-) -> None:
-    commits = data.draw(histories.HISTORIES)
-    checkout, branch = copies_of(commits, data.draw(WAYS))
-    originals = checkout.git("rev-list", "--reverse", f"origin/main..{branch}").split()
-    place = Environment(environment.variables, environment.home, str(checkout.path))
-    first = data.draw(st.integers(1, len(originals)))
-    before = tidepool.count("pulls")
-    told: dict[str, Any] = {}
-    for end in (first, len(originals)):
-        checkout.git("update-ref", f"refs/heads/{branch}", originals[end - 1])
-        told = anyio.run(_publish, place, branch, tidepool, data.draw(st.booleans()))
-        assert told["head"]["verified"] is True
-    bare = tidepool.git
-    published = [commit.oid for commit in bare.commits_between(bare.head("main"), bare.head(branch))]
-    assert published == [commit["github_sha"] for commit in told["commits"]]
-    assert [bare.tree_of(oid) for oid in published] == [
-        checkout.git("rev-parse", f"{oid}^{{tree}}") for oid in originals
-    ]
-    unsigned = list(itertools.takewhile(lambda commit: not commit["signed"], commits))
-    assert published[: len(unsigned)] == originals[: len(unsigned)]
-    if len(unsigned) < len(commits):
-        assert not set(published[len(unsigned) :]) & set(originals)
-    assert tidepool.count("pulls") == tidepool.count("stacks") == before + 1
-    checkout.git("--git-dir", str(bare.path), "fsck", "--connectivity-only", "--no-dangling")
+@properties(10)
+def test_a_history_stands_on_github_bit_by_bit(check_history: Check, data: st.DataObject) -> None:
+    check_history(data)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@given(data=st.data())
+@properties(150)
+def test_many_histories_stand_on_github_bit_by_bit(check_history: Check, data: st.DataObject) -> None:
+    check_history(data)
 
 
 async def _publish(
-    environment: Environment, branch: str, tidepool: Any, answer_is_lost: bool
+    environment: Environment, cwd: str, branch: str, tidepool: Any, answer_is_lost: bool
 ) -> dict[str, Any]:
     """Publish, once more where the answer is lost."""
-    if answer_is_lost:
-        with tidepool.world.store.write() as connection:
-            knobs.turn(tidepool.world, connection, "lost_answer", method="POST", times=1)
+    request = PublishRequest(cwd=cwd, owner="kestrel-labs", repo="tidepool", branch=branch)
+    publication = prepare_publication(environment, request)
     runtime = Runtime(environment=environment)
     try:
-        publication = prepare_publication(
-            environment, PublishRequest(owner="kestrel-labs", repo="tidepool", branch=branch)
-        )
         if answer_is_lost:
+            with tidepool.world.store.write() as connection:
+                knobs.turn(tidepool.world, connection, "lost_answer", method="POST", times=1)
             with pytest.raises(PublicationRefused) as caught:
                 await publish_branch(runtime.api(), publication)
             assert caught.value.details == {"state": "unknown"}

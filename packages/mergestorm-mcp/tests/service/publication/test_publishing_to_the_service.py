@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from mergestorm_mcp.config import Environment
+from mergestorm_mcp.publication.publish import PublishRequest, prepare_publication
 from mergestorm_mcp.service import knobs
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.stacks.records import stack_of_pull
@@ -315,7 +317,7 @@ async def test_a_stack_taken_back_is_followed_by_a_new_one(checkout: Any, tool: 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot express some of the names")
 async def test_an_unchanged_submodule_stays_and_a_changed_one_is_refused(
-    checkout: Any, tool: Any, tidepool: Any, post: Any
+    checkout: Any, tool: Any, tidepool: Any, post: Any, environment: Environment
 ) -> None:
     checkout.git("checkout", "--quiet", "main")
     checkout.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendor")
@@ -326,6 +328,18 @@ async def test_an_unchanged_submodule_stays_and_a_changed_one_is_refused(
     (checkout.path / "a").write_bytes(b"1\n")
     checkout.git("add", "a")
     checkout.git("commit", "--quiet", "-m", "a")
+    for change in (
+        {"path": "vendor", "op": "delete"},
+        {"path": "vendor/file", "op": "delete"},
+        {"path": "vendor", "op": "put"},
+        {"path": "vendor/file", "op": "put"},
+    ):
+        body = prepare_publication(environment, PublishRequest()).body
+        [commit] = body["commits"]
+        like = {name: commit["changes"][0][name] for name in ("mode", "blob") if change["op"] == "put"}
+        commit["changes"].append({**change, **like})
+        status, refused = post(body)
+        assert (status, refused["error"]) == (400, "submodule")
     told = await tool("stack_publish")
     assert told["head"]["verified"] is True
     entries = tidepool.git.repository.list_tree(told["head"]["sha"])
