@@ -70,6 +70,9 @@ def test_a_review_is_queued_and_then_names_what_is_wrong_where(service: LocalSer
     assert {("app.py", 2, "error"), ("app.py", 3, "warning")} <= inline
     assert done["specialists_run"] == done["findings"]["specialists_run"] == ["architecture", "security"]
     assert done["finished_at"] >= done["created_at"]
+    with service.world.store.read() as connection:
+        [line] = [row["text"] for row in connection.execute("SELECT text FROM events WHERE kind = 'review'")]
+    assert "HEAD against main" in line
     me = client.get("/api/v1/me").json()
     assert me["usage"]["standard"] == {"used": 1, "limit": 100, "remaining": 99}
 

@@ -127,4 +127,4 @@ def test_answers_are_as_the_document_says(operation: Any, mode: GenerationMode, 
 def test_answers_to_very_many_requests_are_as_the_document_says(
     operation: Any, mode: GenerationMode, furnished: str
 ) -> None:
-    examine(operation, mode, furnished, 300)
+    examine(operation, mode, furnished, 100)

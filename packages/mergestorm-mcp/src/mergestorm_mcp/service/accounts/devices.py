@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from mergestorm_mcp.service.accounts.keys import account_named, add_key
 from mergestorm_mcp.service.pace import iso, parse_iso
 from mergestorm_mcp.service.refusals import Refusal
+from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.world import World
 
 __all__ = ["begin", "decide", "find_pending", "normal_code", "redeem"]
@@ -111,6 +112,8 @@ def decide(
         "UPDATE device_logins SET state = ?, account_id = ? WHERE id = ?",
         ("approved" if decision == "approve" else "denied", account["id"], pending["id"]),
     )
+    line = f"Login {pending['user_code']} was {'approved' if decision == 'approve' else 'denied'}."
+    record(world, connection, "login", line, account_id=account["id"])
 
 
 def normal_code(text: str) -> str:

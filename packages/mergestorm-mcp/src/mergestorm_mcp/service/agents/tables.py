@@ -1,4 +1,4 @@
-"""Tables of the agents: their scripts for a repository, and what Cyclone did."""
+"""Tables of the agents: their scripts for a repository, the heads they have seen, and what Cyclone did."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ CREATE TABLE IF NOT EXISTS agent_progress (
     key TEXT NOT NULL,
     count INTEGER NOT NULL,
     PRIMARY KEY (repo_id, key)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS seen_heads (
+    repo_id INTEGER NOT NULL,
+    branch TEXT NOT NULL,
+    sha TEXT NOT NULL,
+    PRIMARY KEY (repo_id, branch)
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS cyclone_runs (

@@ -20,6 +20,7 @@ import uvicorn
 from mcpkit.cli import ListenAddress
 from mcpkit.http.listening import BoundedProtocol, bind
 from mcpkit.http.rules import is_loopback
+from mergestorm_mcp.service.agents import pushes
 from mergestorm_mcp.service.http.app import application
 from mergestorm_mcp.service.world import World
 
@@ -64,6 +65,7 @@ async def serving(world: World, *, host: str = "127.0.0.1", port: int = 0) -> As
         async with asyncio.TaskGroup() as tasks:
             served = tasks.create_task(server.serve(sockets=[listener]))
             timeline = tasks.create_task(world.timeline.run(world))
+            tasks.create_task(pushes.watch(world))
             try:
                 yield world.base_url
             finally:

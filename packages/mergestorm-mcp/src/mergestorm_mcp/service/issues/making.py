@@ -11,6 +11,7 @@ from mergestorm_mcp.service.github.access import require_surge, require_write, v
 from mergestorm_mcp.service.github.hub import GitHubIssue, GitHubRepository
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.refusals import Refusal
+from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.world import World
 
 __all__ = ["make_issue"]
@@ -62,6 +63,8 @@ def make_issue(
         account_id=caller.account_id,
         at=iso(world.pace.now()),
     )
+    line = f"Issue {repository.full_name}#{made.number}: {made.title}"
+    record(world, connection, "issue", line, account_id=caller.account_id)
     return _shown(world, repository, made, created=True)
 
 

@@ -12,6 +12,7 @@ from mergestorm_mcp.service.agents.rules import MAX_FINDINGS, Raised, review
 from mergestorm_mcp.service.agents.script import ReviewerScript
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.pr_reviews.diffs import changed_files
+from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.timeline import Timeline, schedule
 from mergestorm_mcp.service.world import World
 
@@ -51,11 +52,19 @@ def _finish(world: World, connection: sqlite3.Connection, payload: dict[str, Any
             ("The diff has no changes that can be read; send a unified diff.", now, job["id"]),
         )
         refund(world, connection, job["id"])
+        record(world, connection, "review", "A submitted review failed.", account_id=job["account_id"])
         return
     specialists = _specialists(job["router_mode"], json.loads(job["specialists_requested_json"]))
     files = changed_files(patch)
     found = review(script, files, "core")
     found = [each for each in found if each.specialist not in _ALL or each.specialist in specialists]
+    record(
+        world,
+        connection,
+        "review",
+        f"Review of {job['head_label']} against {job['base_label']}: {_summary(found, len(files))}",
+        account_id=job["account_id"],
+    )
     connection.execute(
         "UPDATE review_jobs SET status = 'completed', verdict = ?, summary = ?, findings_json = ?, truncated = ?, "
         "specialists_run_json = ?, finished_at = ?, diff = NULL WHERE id = ?",

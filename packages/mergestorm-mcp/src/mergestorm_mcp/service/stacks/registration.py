@@ -213,8 +213,8 @@ def _add_layers(site: Site, stack_id: str, chain: Sequence[Pull]) -> bool:
         if pull.number in known:
             continue
         site.connection.execute(
-            "INSERT INTO layers (stack_id, position, pull_number, branch) VALUES (?, ?, ?, ?)",
-            (stack_id, place, pull.number, pull.head_branch),
+            "INSERT INTO layers (stack_id, position, pull_number, branch, seen_head) VALUES (?, ?, ?, ?, ?)",
+            (stack_id, place, pull.number, pull.head_branch, site.git.head(pull.head_branch)),
         )
         record(
             site.world, site.connection, "layer", f"#{pull.number} is layer {place + 1}", stack_id=stack_id
