@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 import httpx
-import pytest
 
 from mergestorm_mcp.service.http.pages import cookie_name
 from mergestorm_mcp.service.http.routes import ui
@@ -49,53 +48,56 @@ def test_every_route_of_the_page_is_known_to_these_tests() -> None:
     assert set(WRITES) == {"/enter", *FIELDS}
 
 
-@pytest.mark.parametrize("path", READS)
-def test_nobody_reads_without_the_token(bench: Bench, path: str) -> None:
-    assert stranger(bench).get(path).status_code == 403
+def test_nobody_reads_without_the_token(bench: Bench) -> None:
+    nobody = stranger(bench)
     wrong = stranger(bench, **{cookie_name(bench.world): bench.world.run_token + "x"})
-    assert wrong.get(path).status_code == 403
-    assert stranger(bench, other=bench.world.run_token).get(path).status_code == 403
-    with_key = stranger(bench).get(path, headers={"Authorization": f"Bearer {KEYS['rivka']}"})
-    assert with_key.status_code == 403
+    misnamed = stranger(bench, other=bench.world.run_token)
+    for path in READS:
+        for client in (nobody, wrong, misnamed):
+            assert client.get(path).status_code == 403, path
+        with_key = nobody.get(path, headers={"Authorization": f"Bearer {KEYS['rivka']}"})
+        assert with_key.status_code == 403, path
 
 
-@pytest.mark.parametrize("path", FIELDS)
-def test_nobody_acts_without_the_token_or_from_elsewhere(bench: Bench, visitor: Visitor, path: str) -> None:
+def test_nobody_acts_without_the_token_or_from_elsewhere(bench: Bench, visitor: Visitor) -> None:
     bench.push("feature", {"new.txt": "hello\n"})
     stack_id = bench.adopt(bench.open_pull("feature"))
-    fields = FIELDS[path] | ({} if "repository" in FIELDS[path] else {"stack_id": stack_id})
-    before = snapshot(bench)
+    nobody = stranger(bench)
+    somebody = stranger(bench, **{cookie_name(bench.world): bench.world.run_token})
     own = {"Origin": bench.url}
-    assert stranger(bench).post(path, data=fields, headers=own).json()["error"] == "run_token_missing"
-    wrong = stranger(bench).post(path, data=fields | {"token": "wrong"}, headers=own)
-    assert wrong.json()["error"] == "run_token_missing"
-    cookie = {cookie_name(bench.world): bench.world.run_token}
-    codes = {
+    elsewhere = {
         "origin_missing": {},
         "origin_not_allowed": {"Origin": "http://evil.example"},
         "host_not_allowed": {**own, "Host": f"evil.example:{bench.url.rpartition(':')[2]}"},
     }
-    for code, headers in codes.items():
-        refused = stranger(bench, **cookie).post(path, data=fields, headers=headers)
-        assert (refused.status_code, refused.json()["error"]) == (403, code)
-    other_port = stranger(bench, **cookie).post(path, data=fields, headers={"Origin": "http://127.0.0.1:1"})
-    assert other_port.json()["error"] == "origin_not_allowed"
-    assert stranger(bench, **cookie).get(path).status_code == 405
-    as_json = stranger(bench, **cookie).post(path, json=fields, headers=own)
-    assert (as_json.status_code, as_json.json()["error"]) == (415, "unsupported_media_type")
-    for broken in ({"token": ""}, fields | {"extra": "1"}, fields | {"number": "one"}):
-        assert visitor.act(path.rpartition("/")[2], **broken).json()["error"] == "invalid_input"
-    assert visitor.act(path.rpartition("/")[2], **fields, token="x" * 20_000).status_code == 413
+    before = snapshot(bench)
+    for path, fields in FIELDS.items():
+        asked = fields | ({} if "repository" in fields else {"stack_id": stack_id})
+        for shown in ({}, {"token": "wrong"}):
+            refused = nobody.post(path, data=asked | shown, headers=own)
+            assert (refused.status_code, refused.json()["error"]) == (403, "run_token_missing"), path
+        for code, headers in elsewhere.items():
+            refused = somebody.post(path, data=asked, headers=headers)
+            assert (refused.status_code, refused.json()["error"]) == (403, code), path
+        other_port = somebody.post(path, data=asked, headers={"Origin": "http://127.0.0.1:1"})
+        assert other_port.json()["error"] == "origin_not_allowed", path
+        assert somebody.get(path).status_code == 405, path
+        as_json = somebody.post(path, json=asked, headers=own)
+        assert (as_json.status_code, as_json.json()["error"]) == (415, "unsupported_media_type"), path
+        name = path.rpartition("/")[2]
+        for broken in ({"token": ""}, asked | {"extra": "1"}, asked | {"number": "one"}):
+            assert visitor.act(name, **broken).json()["error"] == "invalid_input", path
+        assert visitor.act(name, **asked, token="x" * 20_000).status_code == 413, path
     assert snapshot(bench) == before
 
 
-@pytest.mark.parametrize("path", [*READS, *PUBLIC])
-def test_a_name_that_only_points_here_is_not_answered(bench: Bench, path: str) -> None:
-    cookie = {cookie_name(bench.world): bench.world.run_token}
+def test_a_name_that_only_points_here_is_not_answered(bench: Bench) -> None:
+    somebody = stranger(bench, **{cookie_name(bench.world): bench.world.run_token})
     headers = {"Host": f"evil.example:{bench.url.rpartition(':')[2]}"}
-    assert stranger(bench, **cookie).get(path, headers=headers).json()["error"] == "host_not_allowed"
-    from_elsewhere = stranger(bench, **cookie).get(path, headers={"Origin": "http://evil.example"})
-    assert from_elsewhere.json()["error"] == "origin_not_allowed"
+    for path in (*READS, *PUBLIC):
+        assert somebody.get(path, headers=headers).json()["error"] == "host_not_allowed", path
+        from_elsewhere = somebody.get(path, headers={"Origin": "http://evil.example"})
+        assert from_elsewhere.json()["error"] == "origin_not_allowed", path
 
 
 def test_the_token_can_be_typed_in_at_the_door(bench: Bench) -> None:
