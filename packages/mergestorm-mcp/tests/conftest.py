@@ -34,10 +34,10 @@ from mergestorm_mcp.runtime import Runtime
 VECTORS = Path(__file__).parent / "vectors"
 
 
-def _load_judge() -> ModuleType:
-    name = "mergestorm_vector_judge"
+def _load(name: str, path: Path) -> ModuleType:
+    """A file of the tests as a module: tests are no package to import from."""
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, VECTORS / "run.py")
+        spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -46,7 +46,7 @@ def _load_judge() -> ModuleType:
     return sys.modules[name]
 
 
-JUDGE = _load_judge()
+JUDGE = _load("mergestorm_vector_judge", VECTORS / "run.py")
 API_KEY: str = JUDGE.API_KEY
 
 
@@ -161,6 +161,12 @@ def anyio_backend() -> str:
 def vector_judge() -> ModuleType:
     """The recorded cases' own judge."""
     return JUDGE
+
+
+@pytest.fixture
+def histories() -> ModuleType:
+    """Random histories: the strategy `HISTORIES`, and `write_history(checkout, commits, base)`."""
+    return _load("mergestorm_histories", Path(__file__).with_name("histories.py"))
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""The simulated agents: Vortex reviews, Cyclone patches, CI checks, and Surge promotes, queues and lands."""

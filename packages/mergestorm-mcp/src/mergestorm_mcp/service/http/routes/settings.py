@@ -1,0 +1,72 @@
+"""`/settings` and `/repo-settings`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import StringConstraints
+from starlette.routing import Route
+
+from mergestorm_mcp.service.agents.reactions import on_settings_changed
+from mergestorm_mcp.service.http.bodies import Query
+from mergestorm_mcp.service.http.endpoints import Call, endpoint
+from mergestorm_mcp.service.refusals import invalid_input, not_found
+from mergestorm_mcp.service.settings import values
+from mergestorm_mcp.service.settings.catalog import RepositorySettingsBody, SettingsBody
+
+__all__ = ["routes"]
+
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class _Which(Query):
+    owner: _Name | None = None
+    repo: _Name | None = None
+
+
+def routes() -> list[Route]:
+    """Reading and changing settings."""
+    return [
+        endpoint("GET", "/api/v1/settings", _read),
+        endpoint("PATCH", "/api/v1/settings", _change, body=SettingsBody),
+        endpoint("GET", "/api/v1/repo-settings", _read_repositories, query=_Which),
+        endpoint("PATCH", "/api/v1/repo-settings", _change_repository, body=RepositorySettingsBody),
+    ]
+
+
+def _read(call: Call) -> dict[str, Any]:
+    with call.world.store.read() as connection:
+        return values.account_settings(connection, call.caller.account_id)
+
+
+def _change(call: Call) -> dict[str, Any]:
+    with call.world.store.write() as connection:
+        changed = values.change_account_settings(
+            connection, call.caller.account_id, call.body.model_dump(exclude_unset=True)
+        )
+        on_settings_changed(call.world, connection, call.caller.account_id)
+        return changed
+
+
+def _read_repositories(call: Call) -> dict[str, Any]:
+    owner, repo = call.query.owner, call.query.repo
+    if (owner is None) != (repo is None):
+        raise invalid_input("Give owner and repo, or neither.")
+    with call.world.store.read() as connection:
+        found = values.connected_repositories(call.world, connection, call.caller)
+        if owner is not None:
+            wanted = (owner.lower(), repo.lower())
+            found = [each for each in found if (each.owner.lower(), each.name.lower()) == wanted]
+            if not found:
+                raise not_found("The repository")
+        account = call.caller.account_id
+        return {"repositories": [values.repository_settings(connection, account, each) for each in found]}
+
+
+def _change_repository(call: Call) -> dict[str, Any]:
+    changes = call.body.model_dump(exclude_unset=True)
+    owner, repo = changes.pop("owner"), changes.pop("repo")
+    with call.world.store.write() as connection:
+        changed = values.change_repository_settings(call.world, connection, call.caller, owner, repo, changes)
+        on_settings_changed(call.world, connection, call.caller.account_id)
+        return changed

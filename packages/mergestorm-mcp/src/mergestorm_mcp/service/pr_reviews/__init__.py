@@ -1,0 +1,1 @@
+"""Reviews of pull requests: passes, findings, and audited dismissals."""

@@ -1,0 +1,30 @@
+"""Archiving: a person takes a stack back, and nothing is done to it any more."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mergestorm_mcp.service.stacks.events import record
+from mergestorm_mcp.service.stacks.policy import disarm
+from mergestorm_mcp.service.stacks.queue import FORGET, REMEMBERED_SECONDS, cancel
+from mergestorm_mcp.service.stacks.records import live_entry
+from mergestorm_mcp.service.stacks.site import Site
+from mergestorm_mcp.service.timeline import schedule
+
+__all__ = ["archive"]
+
+
+def archive(site: Site, stack: sqlite3.Row) -> None:
+    """Archive a stack that goes on: out of the queue, Auto land off. Its pull requests and branches stay as they are.
+
+    An entry that is being merged at this moment still ends as it ends.
+    """
+    if stack["archived_at"] is not None or stack["landed_at"] is not None:
+        return
+    entry = live_entry(site.connection, stack["id"])
+    if entry is not None:
+        cancel(site, entry)
+    disarm(site, stack["id"], "archive")
+    site.connection.execute("UPDATE stacks SET archived_at = ? WHERE id = ?", (site.now(), stack["id"]))
+    schedule(site.connection, FORGET, {"stack_id": stack["id"]}, site.world.pace.after(REMEMBERED_SECONDS))
+    record(site.world, site.connection, "archived", "Stack archived", stack_id=stack["id"])
