@@ -9,6 +9,7 @@ from fastmcp import FastMCP
 
 from mcpkit.server import create_server
 from mergestorm_mcp import __version__
+from mergestorm_mcp.fault_reports import mask_reports
 from mergestorm_mcp.instructions import INSTRUCTIONS
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.tools.kit import StormTool
@@ -59,6 +60,7 @@ def create(runtime: Runtime | None = None) -> FastMCP[Any]:
     """
     world = runtime or Runtime()
     app = create_server(name="mergestorm", version=__version__, instructions=INSTRUCTIONS)
+    mask_reports(world.environment)
     found: dict[str, StormTool] = {}
     for name in _MODULES:
         for tool in import_module(f"mergestorm_mcp.tools.{name}").tools(world):

@@ -29,7 +29,12 @@ PULL = {"owner": "o", "repo": "r", "pr_number": 7}
 READS: dict[str, dict[str, Any]] = {"whoami": {}, "review_list": {}, "settings_get": {}, "queue_status": {}}
 WRITES: dict[str, dict[str, Any]] = {
     "review_submit": {"diff": DIFF, "base": "main"},
-    "review_dismiss": {**PULL, "head_sha": "a" * 40, "review_id": 3, "reason": "Checked: the value is never null."},
+    "review_dismiss": {
+        **PULL,
+        "head_sha": "a" * 40,
+        "review_id": 3,
+        "reason": "Checked: the value is never null.",
+    },
     "issue_create": {"title": "t", "owner": "o", "repo": "r"},
     "stack_adopt": PULL,
     "stack_set": {"stack_id": "s-1", "auto_land": True},
@@ -45,7 +50,14 @@ WAITS: dict[str, dict[str, Any]] = {
 SNAPSHOTS = {name: {**arguments, "timeout_s": 0} for name, arguments in WAITS.items()}
 EVERYTHING = {**READS, **WRITES, **WAITS}
 
-LAYER = {"branch": "b", "prNumber": 7, "state": "conflict", "position": 0, "parentBranch": "main", "headSha": "a" * 40}
+LAYER = {
+    "branch": "b",
+    "prNumber": 7,
+    "state": "conflict",
+    "position": 0,
+    "parentBranch": "main",
+    "headSha": "a" * 40,
+}
 STACK = {"id": "s-1", "owner": "o", "repo": "r", "layers": [LAYER], "archivedAt": None}
 ANSWERS: dict[str, Any] = {
     "GET /api/v1/me": {"key": {"prefix": "msk_live_abc", "name": None}, "plan_key": "team", "usage": {"standard": {"used": 1}}},
@@ -113,7 +125,9 @@ def tools(server: Callable[..., Any], runtime: Runtime, clock: HurriedClock) -> 
     @asynccontextmanager
     async def opened(base: str) -> AsyncIterator[Callable[..., Any]]:
         own = runtime.environment
-        environment = Environment({**own.variables, "MERGESTORM_API_URL": base}, own.home, own.working_directory)
+        environment = Environment(
+            {**own.variables, "MERGESTORM_API_URL": base}, own.home, own.working_directory
+        )
         async with connect_memory(server(environment), deadline=60) as client:
             await client.initialize()
             yield client.call
@@ -198,7 +212,6 @@ async def test_a_network_that_holds_everything_back_is_a_timeout(
     assert waited["stack_wait"].structured["status"] == "failed"
 
 
-
 BROKEN = {
     "reset before the answer": {"downstream": Faults(reset_after=0)},
     "reset in the head": {"downstream": Faults(reset_after=20)},
@@ -278,7 +291,9 @@ async def test_ten_megabytes_are_read_and_what_is_kept_of_them_is_little(
 
 @pytest.mark.parametrize("name", ["whoami", "issue_create", "review_wait", "stack_wait", "review_wait_pr"])
 @pytest.mark.parametrize("status", [200, 500])
-async def test_a_reply_without_an_end_is_given_up(raw_service: Any, tools: Any, name: str, status: int) -> None:
+async def test_a_reply_without_an_end_is_given_up(
+    raw_service: Any, tools: Any, name: str, status: int
+) -> None:
     sent = 0
 
     async def handler(stream: Any, _number: int) -> None:

@@ -82,6 +82,13 @@ def _started(values: dict[str, Any]) -> int:
         terminal = Terminal(colour=not runtime.environment.text("NO_COLOR"))
         try:
             return await run(values, runtime, terminal)
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: a fault of ours is reported without keys
+            from mergestorm_mcp.fault_reports import masked_report
+
+            sys.stderr.write(masked_report(error, runtime.environment))
+            return EXIT_GENERIC
         finally:
             await runtime.aclose()
 
