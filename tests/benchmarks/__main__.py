@@ -26,6 +26,7 @@ from tests.benchmarks.large import large_answers
 from tests.benchmarks.loading import first_load, peak_memory
 from tests.benchmarks.records import Generated, generate
 from tests.benchmarks.start import idle_memory, starts
+from tests.benchmarks.storm import StormScale, storm
 from tests.benchmarks.warm import first_answer, warm_calls
 
 
@@ -40,6 +41,7 @@ class Scale(NamedTuple):
         large: Rounds of large answers.
         http: Rounds of HTTP stretches.
         http_seconds: Length of such a stretch.
+        storm: The same of mergestorm.
     """
 
     sizes: tuple[tuple[int, int], ...]
@@ -49,12 +51,31 @@ class Scale(NamedTuple):
     large: int
     http: int
     http_seconds: float
+    storm: StormScale
 
 
 SCALES: Final = {
-    "full": Scale(((10_000, 1_000), (100_000, 1_000)), 11, 201, (5, 3), 3, 9, 2.0),
-    "quick": Scale(((2_000, 200), (10_000, 1_000)), 5, 101, (3, 3), 3, 3, 1.0),
-    "tiny": Scale(((40, 4),), 1, 2, (1,), 1, 1, 0.05),
+    "full": Scale(
+        ((10_000, 1_000), (100_000, 1_000)),
+        11,
+        201,
+        (5, 3),
+        3,
+        9,
+        2.0,
+        StormScale(11, 201, 3, 4, 15.0, 5, 25, 16_384),
+    ),
+    "quick": Scale(
+        ((2_000, 200), (10_000, 1_000)),
+        5,
+        101,
+        (3, 3),
+        3,
+        3,
+        1.0,
+        StormScale(5, 101, 1, 2, 5.0, 3, 25, 16_384),
+    ),
+    "tiny": Scale(((40, 4),), 1, 2, (1,), 1, 1, 0.05, StormScale(1, 2, 1, 1, 0.1, 1, 2, 64)),
 }
 
 Found = Iterable[Figure | Fact]
@@ -65,6 +86,7 @@ def groups(
 ) -> Mapping[str, Callable[[], Iterable[Found]]]:
     """What can be measured, by name."""
     return {
+        "mergestorm": lambda: [storm(scale.storm, folder)],
         "start": lambda: [starts(rounds=scale.starts), idle_memory(folder, rounds=max(1, scale.starts // 3))],
         "warm": lambda: (warm_calls(made, folder, rounds=scale.warm) for made in repositories()),
         "load": lambda: (
@@ -116,7 +138,7 @@ def _machine() -> Fact:
 
 def main() -> int:
     """The command line."""
-    names = ("start", "warm", "load", "memory", "large", "http")
+    names = ("start", "warm", "load", "memory", "large", "http", "mergestorm")
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks", description="Measure everything beside its peers."
     )

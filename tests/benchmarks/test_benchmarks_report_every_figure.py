@@ -9,7 +9,7 @@ import pytest
 
 Run = Callable[..., str]
 
-GROUPS = ("start", "warm", "load", "memory", "large", "http")
+GROUPS = ("start", "warm", "load", "memory", "large", "http", "mergestorm")
 FIGURES = {
     "start": 5,
     "warm": 4,
@@ -17,6 +17,7 @@ FIGURES = {
     "memory": 2,
     "large": 0,
     "http": 3,
+    "mergestorm": 4,
 }
 
 
@@ -54,4 +55,4 @@ def test_the_tables_are_markdown_with_the_target_beside_each_ratio(run_module: R
 @pytest.mark.timeout(7_200)
 def test_the_full_run_reports_every_figure(run_module: Run) -> None:
     report = json.loads(run_module("", "--json"))
-    assert len(report["figures"]) == 5 + 2 * (4 + 1 + 2) + 3
+    assert len(report["figures"]) == 5 + 2 * (4 + 1 + 2) + 3 + 4
