@@ -147,7 +147,8 @@ class Steady:
     )
 
     def __init__(self, known: Mapping[str, str]) -> None:
-        self._known = dict(known)
+        self._known = sorted(known.items(), key=lambda item: -len(item[0]))
+        self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
     def __call__(self, value: Any) -> Any:
@@ -163,17 +164,17 @@ class Steady:
         return value
 
     def _text(self, text: str) -> str:
-        for found, name in sorted(self._known.items(), key=lambda item: -len(item[0])):
+        for found, name in self._known:
             text = text.replace(found, name)
         for kind, pattern in self._PATTERNS:
             text = pattern.sub(lambda match, kind=kind: self._named(kind, match[0]), text)  # type: ignore[misc]
         return text
 
     def _named(self, kind: str, value: str) -> str:
-        if value not in self._known:
+        if value not in self._names:
             self._counts[kind] = number = self._counts.get(kind, 0) + 1
-            self._known[value] = _stand_in(kind, number)
-        return self._known[value]
+            self._names[value] = _stand_in(kind, number)
+        return self._names[value]
 
 
 def _stand_in(kind: str, number: int) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -42,37 +40,25 @@ def source() -> str:
     return "\n".join(place.read_text(encoding="utf-8") for place in sorted(SOURCE.rglob("*.py")))
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """The script that writes inputs and examples."""
-    spec = importlib.util.spec_from_file_location("mergestorm_examples", DOCS / "mergestorm_examples.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_inputs_of_the_tools_page_are_what_the_server_lists(script: ModuleType) -> None:
+def test_the_inputs_of_the_tools_page_are_what_the_server_lists(examples: ModuleType) -> None:
     # To write them anew: uv run docs/mergestorm_examples.py --inputs
-    assert script.with_inputs(page("tools")) == page("tools")
+    assert examples.with_inputs(page("tools")) == page("tools")
 
 
 def test_the_tools_page_has_a_section_for_each_tool_in_order() -> None:
     assert tuple(re.findall(r"^## (\w+)$", page("tools"), re.MULTILINE)) == TOOL_ORDER
 
 
-def test_the_examples_call_every_tool_once(script: ModuleType) -> None:
-    told = [tool for tool, _ in script.STORY]
+def test_the_examples_call_every_tool_once(examples: ModuleType) -> None:
+    told = [tool for tool, _ in examples.STORY]
     assert sorted(told) == sorted(TOOL_ORDER)
 
 
 @pytest.mark.parametrize("tool", TOOL_ORDER)
-def test_an_example_is_of_its_tool_and_names_only_its_arguments(script: ModuleType, tool: str) -> None:
+def test_an_example_is_of_its_tool_and_names_only_its_arguments(examples: ModuleType, tool: str) -> None:
     (section,) = re.findall(rf"<!-- example {tool} -->\n(.*?)<!-- /example -->", page("tools"), re.DOTALL)
-    known = script.Known("o", "r", "/checkout")
-    arguments = [dict(script.STORY)[tool](known)]
+    known = examples.Known("o", "r", "/checkout")
+    arguments = [dict(examples.STORY)[tool](known)]
     arguments += [json.loads(text)["arguments"] for text in re.findall(r'title="request"\n(.*)\n', section)]
     for given in arguments:
         schema = TOOLS[tool]["inputSchema"]
