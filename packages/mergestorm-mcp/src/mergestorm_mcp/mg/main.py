@@ -93,6 +93,8 @@ def _started(values: dict[str, Any]) -> int:
             await runtime.aclose()
 
     # A supervisor ends a watch with SIGTERM; it is to end as Ctrl+C does, with its document and connections closed.
+    # A shell that puts a command into the background may have it ignore Ctrl+C, and SIGTERM would be ignored with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         return anyio.run(inside)
