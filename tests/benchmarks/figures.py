@@ -7,10 +7,10 @@ median of those ratios, and the smallest and the largest.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Fact", "Figure", "Report"]
+__all__ = ["Fact", "Figure", "Report", "as_markdown"]
 
 _SIGNIFICANT = 3
 
@@ -104,35 +104,36 @@ class Report(NamedTuple):
 
     def as_markdown(self) -> str:
         """Two tables: the figures, and the facts beside them."""
-        parts: list[str] = []
-        if self.figures:
-            parts.append(
-                _table(
-                    ("What", "Against", "Ours", "Theirs", "Ratio (min to max)", "Rounds", "Target", "Met"),
-                    map(_row, self.figures),
-                )
+        return as_markdown(self.as_json())
+
+
+def as_markdown(report: Mapping[str, Any]) -> str:
+    """The tables of a report in its JSON form, which is how results are kept."""
+    parts: list[str] = []
+    if report["figures"]:
+        parts.append(
+            _table(
+                ("What", "Against", "Ours", "Theirs", "Ratio (min to max)", "Rounds", "Target", "Met"),
+                map(_row, report["figures"]),
             )
-        if self.facts:
-            parts.append(_table(("For information", ""), self.facts))
-        return "\n".join(parts)
+        )
+    if report["facts"]:
+        parts.append(_table(("For information", ""), report["facts"].items()))
+    return "\n".join(parts)
 
 
-def _row(figure: Figure) -> tuple[str, ...]:
-    ratios = figure.ratios
-    spread = (
-        f"**{_number(figure.ratio)}**"
-        if len(ratios) == 1
-        else f"**{_number(figure.ratio)}** ({_number(min(ratios))} to {_number(max(ratios))})"
-    )
+def _row(figure: Mapping[str, Any]) -> tuple[str, ...]:
+    middle = f"**{_number(figure['ratio'])}**"
+    spread = f" ({_number(figure['ratio_min'])} to {_number(figure['ratio_max'])})"
     return (
-        figure.name,
-        figure.peer,
-        f"{_number(statistics.median(figure.ours))} {figure.unit}",
-        f"{_number(statistics.median(figure.theirs))} {figure.unit}",
-        spread,
-        str(len(ratios)),
-        figure.target,
-        "-" if figure.met is None else ("yes" if figure.met else "**no**"),
+        figure["name"],
+        figure["peer"],
+        f"{_number(figure['ours'])} {figure['unit']}",
+        f"{_number(figure['theirs'])} {figure['unit']}",
+        middle if figure["rounds"] == 1 else middle + spread,
+        str(figure["rounds"]),
+        figure["target"],
+        "-" if figure["met"] is None else ("yes" if figure["met"] else "**no**"),
     )
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "hello_world",
     "http_server",
     "our_server",
+    "peak_resident",
     "resident",
 ]
 
@@ -126,6 +127,19 @@ def resident(pid: int) -> int:
     return sum(int(each.memory_info().rss) for each in (process, *process.children(recursive=True)))
 
 
+def peak_resident(pid: int) -> int:
+    """The most memory that a process has occupied so far, in bytes; where the system does not tell, what it does now."""
+    status = Path(f"/proc/{pid}/status")
+    if status.exists():
+        peak = re.search(
+            r"^VmHWM:\s+(\d+) kB$", status.read_text(encoding="ascii", errors="replace"), re.MULTILINE
+        )
+        if peak is not None:
+            return int(peak[1]) * 1024
+    memory = psutil.Process(pid).memory_info()
+    return int(getattr(memory, "peak_wset", memory.rss))
+
+
 class StdioServer:
     """A server over its stdin and stdout, after the handshake."""
 
@@ -160,6 +174,11 @@ class StdioServer:
     def resident(self) -> int:
         """Bytes of memory that the process occupies now."""
         return resident(self._process.pid)
+
+    @property
+    def peak(self) -> int:
+        """The most bytes of memory that the process has occupied."""
+        return peak_resident(self._process.pid)
 
     def call(self, tool: Tool) -> bytes:
         """The line a call is answered with.

@@ -9,7 +9,6 @@ import pytest
 
 Run = Callable[..., str]
 
-GROUPS = ("start", "warm", "load", "memory", "large", "http", "mergestorm")
 FIGURES = {
     "start": 5,
     "warm": 4,
@@ -17,13 +16,17 @@ FIGURES = {
     "memory": 2,
     "large": 0,
     "http": 3,
+    "ragit-start": 2,
+    "ragit-ingest": 3,
+    "ragit-memory": 2,
+    "ragit-query": 4,
     "mergestorm": 4,
 }
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", FIGURES)
 def test_a_tiny_run_reports_every_figure_of_its_group(run_module: Run, group: str) -> None:
     report = json.loads(run_module("", "--scale", "tiny", "--only", group, "--json"))
     assert len(report["figures"]) == FIGURES[group]
@@ -55,4 +58,4 @@ def test_the_tables_are_markdown_with_the_target_beside_each_ratio(run_module: R
 @pytest.mark.timeout(7_200)
 def test_the_full_run_reports_every_figure(run_module: Run) -> None:
     report = json.loads(run_module("", "--json"))
-    assert len(report["figures"]) == 5 + 2 * (4 + 1 + 2) + 3 + 4
+    assert len(report["figures"]) == 5 + 2 * (4 + 1 + 2) + 3 + 2 + 3 + 2 + 2 * 4 + 4

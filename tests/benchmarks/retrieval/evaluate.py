@@ -1,6 +1,7 @@
 """Compares rankers on the frozen questions: BM25, vectors, plain rank fusion, the reference's formula, and ours.
 
-    uv run python -m tests.benchmarks.retrieval.evaluate [--half tune|report] [--transformer DIRECTORY] [--work FOLDER]
+    uv run python -m tests.benchmarks.retrieval.evaluate [--half tune|report] [--transformer DIRECTORY] [--name NAME]
+        [--work FOLDER] [--write FILE]
 
 Every ranker gets the same chunks, vectors and keyword scores of one indexed repository per corpus; only what it makes of
 them differs. `ours` is the product: `ragit_mcp.retrieval.query`. Prints Markdown: the three figures of each ranker and, for
@@ -15,12 +16,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,7 @@ from tests.benchmarks.retrieval.corpora import CORPORA, documents, write
 from tests.benchmarks.retrieval.metrics import RANK_DEPTH, Scores, Span, mean, paired_bootstrap, score
 from tests.benchmarks.retrieval.questions import HALVES, Question, load
 from tests.benchmarks.retrieval.reference_formula import candidate_count, keyword_share, retrieval_score
+from tests.benchmarks.retrieval.tables import model_tables
 
 from ragit_mcp.config import Config, load_config
 from ragit_mcp.embedding import open_embedder
@@ -39,7 +42,6 @@ from ragit_mcp.snapshots import open_repository, select_snapshot
 
 #: The constant of reciprocal rank fusion as it is used everywhere (Cormack, Clarke and Büttcher 2009).
 RRF_CONSTANT: Final = 60
-FIGURES: Final = ("recall@5", "MRR@10", "nDCG@10")
 OURS: Final = "ours"
 
 Array = npt.NDArray[np.float64]
@@ -163,22 +165,22 @@ def _order(scores: Array) -> list[int]:
     return order
 
 
-def report(title: str, results: Results) -> str:
-    """The tables of one model."""
-    lines = [f"### {title}", "", f"| ranker | {' | '.join(FIGURES)} |", "|---|---|---|---|"]
-    for name, scores in results.items():
-        lines.append(f"| {name} | {' | '.join(f'{figure:.3f}' for figure in mean(scores.values()))} |")
-    lines += ["", f"| ours minus | {' | '.join(FIGURES)} |", "|---|---|---|---|"]
+def summary(half: str, results: Results) -> dict[str, Any]:
+    """The figures of one model as they are kept: see `tables.model_tables`."""
+    differences: dict[str, list[list[float]]] = {}
     for name in BASELINES:
-        cells = []
+        differences[name] = []
         for figure in Scores._fields:
             mine = {question: getattr(found, figure) for question, found in results[OURS].items()}
             theirs = {question: getattr(found, figure) for question, found in results[name].items()}
             interval = paired_bootstrap(mine, theirs)
-            verdict = "better" if interval.ours_is_better else "worse" if interval.ours_is_worse else "even"
-            cells.append(f"{interval.difference:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}] {verdict}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+            differences[name].append([interval.difference, interval.low, interval.high])
+    return {
+        "half": half,
+        "questions": len(results[OURS]),
+        "rankers": {name: list(mean(scores.values())) for name, scores in results.items()},
+        "ours_minus": differences,
+    }
 
 
 def main() -> int:
@@ -186,15 +188,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compare rankers on the frozen questions.")
     parser.add_argument("--half", choices=HALVES, default="tune")
     parser.add_argument("--transformer", type=Path, help="directory of a local sentence-transformers model")
+    parser.add_argument("--name", default="all-MiniLM-L6-v2", help="what to call that model")
+    parser.add_argument("--write", type=Path, help="also keep the figures in this JSON file")
     parser.add_argument("--work", type=Path, help="keep the indexed repositories here")
     options = parser.parse_args()
     questions = load(options.half)
     models: dict[str, dict[str, str]] = {"wordllama": {}}
     if options.transformer is not None:
-        models[options.transformer.name] = {
+        models[options.name] = {
             "RAGIT_EMBEDDING_PROVIDER": "transformer",
             "RAGIT_EMBEDDING_MODEL_DIR": str(options.transformer.resolve()),
         }
+    found: dict[str, dict[str, Any]] = {}
     with contextlib.ExitStack() as stack:
         folder = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="retrieval-")))
         for name, settings in models.items():
@@ -206,7 +211,11 @@ def main() -> int:
                 **settings,
             }
             results = evaluate(questions, folder.resolve() / name, environ)
-            print(report(f"{name}, {len(questions)} questions, half `{options.half}`", results), flush=True)
+            found[name] = summary(options.half, results)
+            print(model_tables(name, found[name]), flush=True)
+    if options.write is not None:
+        text = json.dumps({"models": found}, indent=1) + "\n"
+        options.write.write_text(text, encoding="utf-8", newline="\n")
     return 0
 
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from fastmcp import FastMCP
 
-from mcpkit.server import create_server
+from mcpkit.server import KitTool, create_server
 from mergestorm_mcp import __version__
 from mergestorm_mcp.fault_reports import mask_reports
+from mergestorm_mcp.icons import ICONS
 from mergestorm_mcp.instructions import INSTRUCTIONS
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.tools.kit import StormTool
 
 __all__ = ["TOOL_ORDER", "create"]
 
@@ -59,9 +59,16 @@ def create(runtime: Runtime | None = None) -> FastMCP[Any]:
         runtime: the outside world; the process's own unless told.
     """
     world = runtime or Runtime()
-    app = create_server(name="mergestorm", version=__version__, instructions=INSTRUCTIONS)
+    app = create_server(
+        name="mergestorm",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        title="Mergestorm",
+        website_url="https://mergestorm.ai",
+        icons=ICONS,
+    )
     mask_reports(world.environment)
-    found: dict[str, StormTool] = {}
+    found: dict[str, KitTool] = {}
     for name in _MODULES:
         for tool in import_module(f"mergestorm_mcp.tools.{name}").tools(world):
             found[tool.name] = tool

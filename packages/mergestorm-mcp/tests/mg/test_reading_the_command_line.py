@@ -59,6 +59,16 @@ def test_help_imports_nothing_heavy() -> None:
     assert [name for name in HEAVY if name in loaded] == []
 
 
+@pytest.mark.parametrize("module", ["reading", "changing"])
+def test_commands_about_stacks_load_no_server_framework(module: str) -> None:
+    code = (
+        f"import sys, mergestorm_mcp.mg.twins, mergestorm_mcp.stacks.{module}\n"
+        "sys.exit(', '.join(sorted({'fastmcp', 'mcp', 'mcp_types', 'pydantic'} & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 @pytest.mark.parametrize("words", [("frobnicate",), ("stack", "frobnicate"), ("issue", "close")])
 def test_a_command_that_does_not_exist_is_exit_1(words: tuple[str, ...]) -> None:
     assert refused(*words).exit_code == 1

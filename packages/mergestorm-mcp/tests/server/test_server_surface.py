@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -58,9 +60,24 @@ def test_only_tools_are_advertised(version: str) -> None:
     answer = RECORDED.initialize(version)
     assert answer["protocolVersion"] == version
     assert answer["capabilities"] == {"tools": {}}
-    assert answer["serverInfo"]["name"] == "mergestorm"
-    assert answer["serverInfo"]["version"] == __version__
+    assert {name: value for name, value in answer["serverInfo"].items() if name != "icons"} == {
+        "name": "mergestorm",
+        "title": "Mergestorm",
+        "version": __version__,
+        "websiteUrl": "https://mergestorm.ai",
+    }
     assert answer["instructions"] == INSTRUCTIONS
+
+
+def test_the_icons_are_drawings_for_both_themes_that_nothing_is_fetched_for() -> None:
+    icons = RECORDED.initialize(HANDSHAKE_VERSIONS[0])["serverInfo"]["icons"]
+    assert [icon["theme"] for icon in icons] == ["light", "dark"]
+    for icon in icons:
+        kind, _, drawing = icon["src"].partition(",")
+        assert (kind, icon["mimeType"], icon["sizes"]) == ("data:image/svg+xml", "image/svg+xml", ["any"])
+        root = ET.fromstring(unquote(drawing))
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert {child.tag for child in root} == {"{http://www.w3.org/2000/svg}path"}
 
 
 def test_tools_stand_in_the_order_of_the_page() -> None:

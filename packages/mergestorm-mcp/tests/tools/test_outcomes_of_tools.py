@@ -12,16 +12,17 @@ from fastmcp.tools import ToolResult
 from pydantic import Field
 
 from mcpkit.annotations import READ
+from mcpkit.inputs import ABSENT, NullableBoolean, given
 from mcpkit.server import create_server
 from mcpkit.testing import connect_memory
 from mergestorm_mcp.config import Environment
 from mergestorm_mcp.errors import CommandError, ConnectionFailed, RequestTimeout, rate_limited, usage
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.tools.kit import ABSENT, NullableSwitch, NullableText, StormTool, given, output, success
+from mergestorm_mcp.tools.kit import NullableText, declare, output, success
 
 pytestmark = pytest.mark.anyio
 
-Switch = Annotated[NullableSwitch, Field(description="A switch.")]
+Switch = Annotated[NullableBoolean, Field(description="A switch.")]
 Text = Annotated[NullableText, Field(description="A text.")]
 Keyword = Annotated[int, Field(ge=1, description="A name that Python keeps.")]
 
@@ -29,9 +30,7 @@ Keyword = Annotated[int, Field(ge=1, description="A name that Python keeps.")]
 def app_of(function: Any) -> Any:
     app = create_server(name="probe", version="1", instructions="")
     app.add_tool(
-        StormTool.declare(
-            function, title="Probe", description="Probe.", annotations=READ, output_schema=output()
-        )
+        declare(function, title="Probe", description="Probe.", annotations=READ, output_schema=output())
     )
     return app
 

@@ -18,7 +18,8 @@ from mcpkit.annotations import CLOSED_READ
 from mcpkit.errors import INTERNAL_ERROR, INVALID_PARAMS, RequestFailure
 from mcpkit.inputs import JsonInteger, NullAccepted
 from mcpkit.results import same_json
-from mcpkit.server import add_tool, create_server, in_thread
+from mcpkit.server import add_tool, create_server
+from mcpkit.threads import CancelCheck, checkpoint, run_in_thread
 from mergeway_mcp import __version__
 from mergeway_mcp.paging import MAX_LIMIT, Page
 from mergeway_mcp.repository import EngineError, Repository, RepositoryError, Snapshot
@@ -152,11 +153,11 @@ def create(repository: Repository) -> FastMCP[Any]:
     async def ask(question: Callable[[Snapshot], dict[str, Any]]) -> ToolResult:
         """Answer from one fresh snapshot, in a worker thread, the reply's text too; engine errors in wire form."""
 
-        def work(checkpoint: Callable[[], None]) -> ToolResult:
-            return same_json(question(repository.snapshot(checkpoint)))
+        def work(cancel: CancelCheck) -> ToolResult:
+            return same_json(question(repository.snapshot(checkpoint(cancel))))
 
         try:
-            return await in_thread(work)
+            return await run_in_thread(work)
         except EngineError as error:
             raise _wire_error(error) from None
 

@@ -1,49 +1,18 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-import re
 import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ragit_mcp.cli.highlighting import found_words
 from ragit_mcp.cli.progress import LineProgress, TerminalProgress, describe
 from ragit_mcp.cli.screen import Screen
-from ragit_mcp.cli.visible import one_line, visible, visible_json
 from ragit_mcp.ingest import Progress
 
 HOSTILE = "\x1b[31mred\x07\x9b2J\u202egnp\u200b\ufeff\ue000\ud800\U000e0041"
-
-
-@settings(deadline=None)
-@given(st.text())
-def test_visible_text_is_printable_whatever_it_was(text: str) -> None:
-    assert visible(text).isprintable()
-
-
-@settings(deadline=None)
-@given(
-    st.recursive(
-        st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
-    )
-)
-def test_visible_json_means_what_it_meant(value: Any) -> None:
-    shown = visible_json(json.dumps(value, ensure_ascii=False))
-    assert json.loads(shown) == value
-    assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u200b-\u200f\ud800-\udfff]", shown)
-
-
-def test_hostile_text_loses_its_power_and_keeps_its_letters() -> None:
-    shown = one_line(HOSTILE)
-    assert shown.isascii()
-    assert "red" in shown
-    assert "\\x1b" in shown
-    assert "\\u202e" in shown
 
 
 def test_everything_that_a_screen_draws_is_safe() -> None:

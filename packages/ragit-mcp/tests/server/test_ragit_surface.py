@@ -49,7 +49,7 @@ def test_ragit_advertises_tools_and_nothing_else(version: str) -> None:
     answer = RECORDED.initialize(version)
     assert answer["protocolVersion"] == version
     assert answer["capabilities"] == {"tools": {}}
-    assert answer["serverInfo"] == {"name": "ragit", "version": __version__}
+    assert answer["serverInfo"] == {"name": "ragit", "title": "RAGit", "version": __version__}
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)

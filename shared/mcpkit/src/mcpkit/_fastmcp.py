@@ -1,7 +1,8 @@
 """The one place that touches names FastMCP keeps private, so that a new FastMCP version is adopted here.
 
 Written against FastMCP 4.2 and mcp 2.3: `FastMCP._mcp_server` (the low-level server), `FastMCP._lifespan_manager`,
-`FastMCP._mask_error_details`, and the low-level server's `_request_handlers`, `middleware`, `get_capabilities` and `run`.
+`FastMCP._mask_error_details`, and the low-level server's `_request_handlers`, `middleware`,
+`get_capabilities`, `title` and `run`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.shared.message import SessionMessage
 
-__all__ = ["coded_request_errors", "mask_unexpected_errors", "only_tools", "serve_streams"]
+__all__ = ["coded_request_errors", "entitle", "mask_unexpected_errors", "only_tools", "serve_streams"]
 
 _LOG = logging.getLogger("mcpkit.server")
 
@@ -75,6 +76,11 @@ async def _code_errors(ctx: ServerRequestContext[Any], call_next: CallNext) -> H
 def _coded(code: int) -> MCPError:
     kind, message = _KINDS[code]
     return MCPError(code=code, message=message, data={"kind": kind})
+
+
+def entitle(app: FastMCP[Any], title: str | None) -> None:
+    """Give the server a name for people; FastMCP takes every member of `serverInfo` but this one."""
+    app._mcp_server.title = title
 
 
 def only_tools(app: FastMCP[Any]) -> None:

@@ -10,7 +10,14 @@ from typing import Final
 
 from mcp_types import ToolAnnotations
 
-__all__ = ["CLOSED_READ", "DESTRUCTIVE_WRITE", "IDEMPOTENT_WRITE", "READ", "WRITE"]
+__all__ = [
+    "CLOSED_READ",
+    "DESTRUCTIVE_WRITE",
+    "IDEMPOTENT_DESTRUCTIVE_WRITE",
+    "IDEMPOTENT_WRITE",
+    "READ",
+    "WRITE",
+]
 
 READ: Final = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True
@@ -36,3 +43,8 @@ DESTRUCTIVE_WRITE: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
 )
 """May replace or remove something."""
+
+IDEMPOTENT_DESTRUCTIVE_WRITE: Final = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True
+)
+"""May replace or remove something; calling it again changes nothing more."""

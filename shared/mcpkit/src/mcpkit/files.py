@@ -268,7 +268,9 @@ def walk_below(
         pending.extendleft(reversed(below))
 
 
-def atomic_write(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> None:
+def atomic_write(
+    path: str | os.PathLike[str], data: bytes, mode: int = 0o600, *, durable: bool = True
+) -> None:
     """Replace a file's content so that every reader sees the old bytes or the new ones.
 
     A temporary file in the same directory takes the bytes, is forced to disk and renamed over the target; then the
@@ -279,6 +281,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -
         path: the file; its directory must exist.
         data: the whole new content.
         mode: permission bits of the new file.
+        durable: force the bytes to disk before the rename and the rename after it. Without, the file is still replaced as
+            a whole, but a loss of power may leave neither content; for what is worth nothing after one.
 
     Raises:
         FileAccessError: `write_failed` (also for a full disk), `not_found` or `denied` for the directory, `bad_path`.
@@ -288,19 +292,24 @@ def atomic_write(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -
     if base in {"", ".", ".."}:
         raise FileAccessError("bad_path")
     if not _HAS_DIRECTORY_DESCRIPTORS:
-        _replace(directory or ".", None, base, data, mode)
+        _replace(directory or ".", None, base, data, mode, durable=durable)
         return
     with _coded():
         descriptor = os.open(directory or ".", _DIRECTORY_FLAGS & ~_NO_FOLLOW)
     try:
-        _replace(None, descriptor, base, data, mode)
+        _replace(None, descriptor, base, data, mode, durable=durable)
     finally:
         with contextlib.suppress(OSError):  # nothing was written through it
             os.close(descriptor)
 
 
 def atomic_write_below(
-    root: str | os.PathLike[str], path: str | os.PathLike[str], data: bytes, mode: int = 0o600
+    root: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    data: bytes,
+    mode: int = 0o600,
+    *,
+    durable: bool = True,
 ) -> None:
     """`atomic_write` for a file below `root`, through no link.
 
@@ -314,7 +323,7 @@ def atomic_write_below(
             target = os.path.join(real, os.path.basename(given))
             if os.path.realpath(target) == base:
                 raise FileAccessError("bad_path")
-        atomic_write(target, data, mode)
+        atomic_write(target, data, mode, durable=durable)
         return
     with _coded():
         walk = _Walk(root)
@@ -323,7 +332,7 @@ def atomic_write_below(
             name = walk.to(path, follow_links=False, missing_ok=True)
             if name is None:
                 raise FileAccessError("bad_path")
-        _replace(None, walk.descriptor, name, data, mode)
+        _replace(None, walk.descriptor, name, data, mode, durable=durable)
 
 
 class _Walk:
@@ -536,7 +545,9 @@ def _open_by_real_path(
     return stream
 
 
-def _replace(directory: str | None, descriptor: int | None, base: str, data: bytes, mode: int) -> None:
+def _replace(
+    directory: str | None, descriptor: int | None, base: str, data: bytes, mode: int, *, durable: bool
+) -> None:
     """The write itself; either a directory's path or its descriptor says where."""
 
     def place(name: str) -> str:
@@ -553,7 +564,8 @@ def _replace(directory: str | None, descriptor: int | None, base: str, data: byt
                     view = view[os.write(file, view[:_CHUNK]) :]
                 if hasattr(os, "fchmod"):
                     os.fchmod(file, mode)
-                os.fsync(file)
+                if durable:
+                    os.fsync(file)
             finally:
                 os.close(file)
             os.replace(temporary, place(base), src_dir_fd=descriptor, dst_dir_fd=descriptor)
@@ -561,7 +573,7 @@ def _replace(directory: str | None, descriptor: int | None, base: str, data: byt
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=descriptor)
             raise
-        if descriptor is not None:
+        if durable and descriptor is not None:
             _sync_directory(descriptor)
 
 

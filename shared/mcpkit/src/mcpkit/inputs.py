@@ -4,7 +4,11 @@ Tools declare their arguments as an ordinary annotated signature; pydantic check
 from its defaults: integers are what JSON Schema calls integers (`1.0` is one; `"10"`, `true` and `1.5` are not), and an
 optional argument is absent, not null - the published schema never says `null`, which several clients refuse. Where a
 reference accepts null all the same, mark the argument with `NullAccepted`: null is then taken as absent, and still not
-advertised.
+advertised. Where null means something else than absence ("clear it"), declare the argument `... | None = ABSENT`, give it
+a schema without a type, as `NullableBoolean` has, and take what was passed with `given`.
+
+A parameter that must not be named like the argument, because Python keeps the word, ends in an underscore: `pass_` is
+the argument `pass`.
 
 Messages name the field and the reason and never repeat the value.
 """
@@ -14,14 +18,24 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Annotated, Any, Final, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 from pydantic.fields import FieldInfo
 
 from mcpkit.errors import InvalidArguments
 
-__all__ = ["ArgumentModel", "JsonInteger", "NullAccepted", "first_fault", "plain_schema"]
+__all__ = [
+    "ABSENT",
+    "ArgumentModel",
+    "JsonInteger",
+    "NullAccepted",
+    "NullableBoolean",
+    "first_fault",
+    "given",
+    "plain_schema",
+]
 
 _MAX_NAME = 64
 
@@ -37,6 +51,24 @@ class _NullAccepted:
 
 NullAccepted: Final = _NullAccepted()
 """Put into `Annotated[...]` of an optional argument: null means absent."""
+
+
+class _Absent(Enum):
+    # Its value is what pydantic would publish as the default; a null default is left out of the schema.
+    ABSENT = None
+
+
+ABSENT: Final[Any] = _Absent.ABSENT
+"""Default of an argument for which null means something: tells "left out" from "null"."""
+
+# Some clients drop a server whose input schema names the null type, so null is offered without a type.
+NullableBoolean = Annotated[bool | None, WithJsonSchema({"enum": [True, False, None]})]
+"""True, false, or null for "clear it"; use with `= ABSENT`."""
+
+
+def given(**arguments: Any) -> dict[str, Any]:
+    """The arguments that were passed, null included: all but those that are `ABSENT`."""
+    return {name: value for name, value in arguments.items() if value is not ABSENT}
 
 
 def _integral(value: Any) -> Any:
@@ -91,17 +123,22 @@ class ArgumentModel:
         fields: dict[str, Any] = {}
         nullable: set[str] = set()
         optional: set[str] = set()
-        for name, parameter in inspect.signature(function).parameters.items():
+        self._parameters: dict[str, str] = {}
+        for parameter_name, parameter in inspect.signature(function).parameters.items():
+            name = parameter_name.removesuffix("_")
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                raise TypeError(f"{function.__name__}: parameter {name!r} cannot be passed by name")
-            if name not in hints:
-                raise TypeError(f"{function.__name__}: parameter {name!r} has no annotation")
+                raise TypeError(f"{function.__name__}: parameter {parameter_name!r} cannot be passed by name")
+            if parameter_name not in hints:
+                raise TypeError(f"{function.__name__}: parameter {parameter_name!r} has no annotation")
             default = ... if parameter.default is parameter.empty else parameter.default
-            if any(isinstance(mark, _NullAccepted) for mark in getattr(hints[name], "__metadata__", ())):
+            if any(
+                isinstance(mark, _NullAccepted) for mark in getattr(hints[parameter_name], "__metadata__", ())
+            ):
                 nullable.add(name)
             if default is None:
                 optional.add(name)
-            fields[name] = (hints[name], default)
+            fields[name] = (hints[parameter_name], default)
+            self._parameters[name] = parameter_name
         self._nullable = frozenset(nullable)
         self._refuse_null = frozenset(optional - nullable)
         self._model: type[BaseModel] = create_model(
@@ -112,24 +149,28 @@ class ArgumentModel:
         self.schema: dict[str, Any] = plain_schema(self._model)
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as Python values, absent ones left to the function's defaults.
+        """The arguments by parameter, as Python values, absent ones left to the function's defaults.
 
         Raises:
             InvalidArguments: the first argument that does not fit, by field and reason.
         """
-        given = {
+        passed = {
             name: value
             for name, value in self._few(arguments).items()
             if not (value is None and name in self._nullable)
         }
         for name in self._refuse_null:
-            if name in given and given[name] is None:
+            if name in passed and passed[name] is None:
                 raise InvalidArguments(name, self._expectation(name))
         try:
-            checked = self._model.model_validate(given)
+            checked = self._model.model_validate(passed)
         except ValidationError as error:
             raise first_fault(error) from None
-        return {name: getattr(checked, name) for name in type(checked).model_fields if name in given}
+        return {
+            self._parameters[name]: getattr(checked, name)
+            for name in type(checked).model_fields
+            if name in passed
+        }
 
     def _few(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments without most of the unknown ones, should a client send very many."""

@@ -1,7 +1,7 @@
 """Turns a tool's value, or its failure, into `content` and `structuredContent`.
 
-Two text styles: the same JSON again (`same_json`), for clients that read only text; and a summary line followed by
-the JSON (`summary_and_json`). JSON text is compact, keys sorted, non-ASCII as it is.
+Two text styles: the same JSON again (`same_json`), for clients that read only text; and two blocks, a summary for people
+and the JSON (`summary_and_json`). JSON text is compact, keys sorted, non-ASCII as it is.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class PreparedResult(ToolResult):
     that costs more than the call. One of the SDK's copies remains: it shapes results for the negotiated version.
     """
 
-    def __init__(self, text: str, structured: dict[str, Any], *, is_error: bool = False) -> None:
+    def __init__(self, *texts: str, structured: dict[str, Any], is_error: bool = False) -> None:
         BaseModel.__init__(
             self,
-            content=[TextContent(type="text", text=text)],
+            content=[TextContent(type="text", text=text) for text in texts],
             structured_content=structured,
             is_error=is_error,
         )
@@ -104,18 +104,24 @@ class _PreparedWireResult(CallToolResult):
 
 def same_json(structured: dict[str, Any]) -> PreparedResult:
     """A success whose text block is the structured content as compact JSON."""
-    return PreparedResult(compact_json(structured), structured)
+    return PreparedResult(compact_json(structured), structured=structured)
 
 
-def summary_and_json(summary: str, structured: dict[str, Any]) -> PreparedResult:
-    """A success whose text block is a summary for people, a blank line and the compact JSON."""
-    return PreparedResult(f"{summary}\n\n{compact_json(structured)}", structured)
+def summary_and_json(summary: str, structured: dict[str, Any], *, is_error: bool = False) -> PreparedResult:
+    """A result of two text blocks: a summary for people, then the structured content as compact JSON.
+
+    Args:
+        summary: what a person reads.
+        structured: the data; in a failed result it has an `error` member of the server's own shape.
+        is_error: the call failed.
+    """
+    return PreparedResult(summary, compact_json(structured), structured=structured, is_error=is_error)
 
 
 def failure(error: ToolFailure) -> PreparedResult:
     """A result with `isError`: the message as text, `{"error": {kind, message, ...}}` as structured content."""
     return PreparedResult(
-        error.message, {"error": {**error.payload(), "message": error.message}}, is_error=True
+        error.message, structured={"error": {**error.payload(), "message": error.message}}, is_error=True
     )
 
 
@@ -124,7 +130,9 @@ def with_error(schema: dict[str, Any]) -> dict[str, Any]:
 
     The TypeScript SDK (1.x) checks structured content against the output schema in failed results too and throws where
     it does not fit, so that the agent would never see the error. Hence nothing is `required` at the top: a result has
-    either the tool's own members or `error`.
+    either the tool's own members or `error`. A schema that describes `error` itself, as a server with error members of its
+    own does, keeps its description.
     """
-    properties = {**schema.get("properties", {}), "error": _ERROR_SCHEMA}
+    properties = {**schema.get("properties", {})}
+    properties.setdefault("error", _ERROR_SCHEMA)
     return {**{key: value for key, value in schema.items() if key != "required"}, "properties": properties}

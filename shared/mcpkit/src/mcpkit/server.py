@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, Final, TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
-import anyio.from_thread
-import anyio.to_thread
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError, ToolError
@@ -26,7 +24,7 @@ from fastmcp.exceptions import ValidationError as FastMCPValidationError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import Tool, ToolResult
 from mcp import MCPError
-from mcp_types import ToolAnnotations
+from mcp_types import Icon, ToolAnnotations
 from pydantic import PrivateAttr
 from pydantic import ValidationError as PydanticValidationError
 from pydantic_core import PydanticSerializationError
@@ -43,15 +41,18 @@ from mcpkit.errors import (
 from mcpkit.inputs import ArgumentModel, first_fault
 from mcpkit.results import failure, same_json, with_error
 
-__all__ = ["ErrorTranslation", "KitTool", "add_tool", "create_server", "harden", "in_thread"]
+__all__ = ["ErrorTranslation", "KitTool", "add_tool", "create_server", "harden"]
 
 _LOG = logging.getLogger("mcpkit.server")
 
 _ONE_PAGE: Final = 1000
 
-T = TypeVar("T")
-
 ToolFunction = Callable[..., Coroutine[Any, Any, ToolResult | dict[str, Any]]]
+
+
+ArgumentCheck = Callable[[Mapping[str, Any]], None]
+
+FailureShape = Callable[[Exception], ToolResult | None]
 
 
 class KitTool(Tool):
@@ -61,6 +62,8 @@ class KitTool(Tool):
 
     _function: ToolFunction = PrivateAttr()
     _arguments: ArgumentModel = PrivateAttr()
+    _refuse: ArgumentCheck | None = PrivateAttr(default=None)
+    _shape_failure: FailureShape | None = PrivateAttr(default=None)
 
     @classmethod
     def create(
@@ -72,8 +75,22 @@ class KitTool(Tool):
         description: str,
         annotations: ToolAnnotations,
         output_schema: dict[str, Any],
+        refuse: ArgumentCheck | None = None,
+        shape_failure: FailureShape | None = None,
     ) -> KitTool:
-        """Build the tool; the input schema comes from the function's signature, failures are added to the output's."""
+        """Build the tool; the input schema comes from the function's signature, failures are added to the output's.
+
+        Args:
+            function: the tool; every parameter annotated and described.
+            name: on the wire.
+            title: for people.
+            description: what it does, in few words: every agent pays for them.
+            annotations: one of the presets of `mcpkit.annotations`.
+            output_schema: of a success; may describe `error`, too.
+            refuse: looks at the raw arguments first and raises for those that deserve a better answer than the schema's.
+            shape_failure: a server's own form of failed results. It gets what the tool raised, refused arguments
+                (`InvalidArguments`) included, and answers None for what it has no form for.
+        """
         arguments = ArgumentModel(function)
         tool = cls(
             name=name,
@@ -85,6 +102,8 @@ class KitTool(Tool):
         )
         tool._function = function
         tool._arguments = arguments
+        tool._refuse = refuse
+        tool._shape_failure = shape_failure
         return tool
 
     def to_mcp_tool(self, **overrides: Any) -> mcp_types.Tool:
@@ -97,7 +116,15 @@ class KitTool(Tool):
         Raises:
             InvalidArguments: an argument does not fit the schema.
         """
-        value = await self._function(**self._arguments.check(arguments))
+        try:
+            if self._refuse is not None:
+                self._refuse(arguments)
+            value = await self._function(**self._arguments.check(arguments))
+        except Exception as error:
+            shaped = self._shape_failure(error) if self._shape_failure is not None else None
+            if shaped is None:
+                raise
+            return shaped
         return value if isinstance(value, ToolResult) else same_json(value)
 
 
@@ -203,21 +230,42 @@ def harden(app: FastMCP[Any]) -> FastMCP[Any]:
     return app
 
 
-def create_server(*, name: str, version: str, instructions: str) -> FastMCP[Any]:
+def create_server(
+    *,
+    name: str,
+    version: str,
+    instructions: str,
+    title: str | None = None,
+    website_url: str | None = None,
+    icons: Sequence[Icon] = (),
+) -> FastMCP[Any]:
     """A hardened FastMCP server that offers tools and nothing else.
 
     Every setting that FastMCP would read from its environment is given explicitly.
+
+    Args:
+        name: for programs; part of `serverInfo`, as are all but the instructions.
+        version: of the server.
+        instructions: what an agent is told before its first call.
+        title: the name for people.
+        website_url: where people read about the server.
+        icons: pictures of the server. Keep them small: in the 2026-07-28 era every result repeats `serverInfo`.
+
+    Title, website and icons are sent under every protocol revision; clients of the older ones pass over them.
     """
     app: FastMCP[Any] = FastMCP(
         name,
         instructions=instructions,
         version=version,
+        website_url=website_url,
+        icons=list(icons) or None,
         mask_error_details=True,
         strict_input_validation=False,  # KitTool checks; FastMCP's strict mode refuses 1.0 as an integer
         on_duplicate="error",
         list_page_size=_ONE_PAGE,  # without a page size FastMCP takes any cursor; with one, a made-up cursor is -32602
     )
     _fastmcp.only_tools(app)
+    _fastmcp.entitle(app, title)
     return harden(app)
 
 
@@ -242,12 +290,3 @@ def add_tool(
     )
     app.add_tool(tool)
     return tool
-
-
-async def in_thread(function: Callable[[Callable[[], None]], T]) -> T:
-    """Run blocking work in a worker thread that stops soon after the request is cancelled.
-
-    Args:
-        function: the work; it gets a `checkpoint` to call now and then, which raises when the request was cancelled.
-    """
-    return await anyio.to_thread.run_sync(function, anyio.from_thread.check_cancelled)

@@ -14,6 +14,7 @@ from mcpkit import annotations
         (annotations.WRITE, (False, False, False, True)),
         (annotations.IDEMPOTENT_WRITE, (False, False, True, True)),
         (annotations.DESTRUCTIVE_WRITE, (False, True, None, True)),
+        (annotations.IDEMPOTENT_DESTRUCTIVE_WRITE, (False, True, True, True)),
     ],
 )
 def test_a_preset_is_read_only_destructive_idempotent_open_world(

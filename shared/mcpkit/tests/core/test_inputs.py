@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from mcpkit import inputs
 from mcpkit.errors import InvalidArguments
-from mcpkit.inputs import ArgumentModel, JsonInteger, NullAccepted
+from mcpkit.inputs import ABSENT, ArgumentModel, JsonInteger, NullableBoolean, NullAccepted
 
 
 class Place(BaseModel):
@@ -207,3 +208,34 @@ def test_any_json_is_either_taken_with_the_right_types_or_refused_by_name(argume
     assert type(checked.get("count", 1)) is int
     assert type(checked.get("flag", False)) is bool
     assert set(checked) <= set(arguments)
+
+
+def test_null_is_told_from_left_out_where_it_means_something() -> None:
+    def change(switch: Annotated[NullableBoolean, Field(description="A switch.")] = ABSENT) -> None: ...
+
+    model = ArgumentModel(change)
+    assert model.schema["properties"]["switch"] == {"enum": [True, False, None], "description": "A switch."}
+    assert model.check({}) == {}
+    assert model.check({"switch": None}) == {"switch": None}
+    assert model.check({"switch": False}) == {"switch": False}
+    with pytest.raises(InvalidArguments):
+        model.check({"switch": 1})
+    assert inputs.given(one=ABSENT, two=None, three=0) == {"two": None, "three": 0}
+
+
+def test_a_word_that_python_keeps_is_an_argument_by_its_own_name() -> None:
+    def move(
+        from_: Annotated[str, Field(description="Where from.")], pass_: JsonInteger | None = None
+    ) -> None: ...
+
+    model = ArgumentModel(move)
+    assert (list(model.schema["properties"]), model.schema["required"]) == (["from", "pass"], ["from"])
+    assert model.check({"from": "a", "pass": 2.0}) == {"from_": "a", "pass_": 2}
+    for wrong, field in (
+        ({"from_": "a"}, "from"),
+        ({"from": "a", "pass": None}, "pass"),
+        ({"from": "a", "pass_": 1}, "pass_"),
+    ):
+        with pytest.raises(InvalidArguments) as refused:
+            model.check(wrong)
+        assert refused.value.field == field

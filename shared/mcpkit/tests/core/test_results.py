@@ -41,10 +41,12 @@ def test_the_text_of_a_result_is_the_same_json() -> None:
     assert result.is_error is False
 
 
-def test_a_summary_stands_before_the_json() -> None:
-    result = summary_and_json("Two things.", {"n": 2})
-    assert text_of(result) == 'Two things.\n\n{"n":2}'
-    assert result.structured_content == {"n": 2}
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_summary_is_a_block_of_its_own_before_the_json(failed: bool) -> None:
+    result = summary_and_json("Two things.", {"n": 2, "m": None}, is_error=failed)
+    assert [getattr(block, "text", None) for block in result.content] == ["Two things.", '{"m":null,"n":2}']
+    assert result.structured_content == {"n": 2, "m": None}
+    assert result.is_error is failed
 
 
 def test_a_failure_is_a_result_with_the_structured_error() -> None:
@@ -59,6 +61,11 @@ def test_an_argument_failure_carries_field_and_reason() -> None:
     assert result.structured_content is not None
     error = result.structured_content["error"]
     assert (error["kind"], error["field"], error["reason"]) == ("invalid_arguments", "id", "is required")
+
+
+def test_an_output_schema_that_describes_its_errors_keeps_its_words() -> None:
+    own = {"type": "object", "description": "Ours."}
+    assert with_error({"type": "object", "properties": {"error": own}})["properties"] == {"error": own}
 
 
 def test_an_output_schema_takes_either_the_tools_members_or_an_error() -> None:

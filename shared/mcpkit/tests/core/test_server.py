@@ -2,22 +2,26 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import anyio
 import pytest
 from fastmcp import FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp.tools import ToolResult
 from mcp import MCPError
+from mcp_types import Icon
 from pydantic import Field
 
 from mcpkit import annotations
 from mcpkit.errors import INTERNAL_ERROR, InvalidArguments, RequestFailure, ToolFailure
 from mcpkit.inputs import JsonInteger
 from mcpkit.results import summary_and_json
-from mcpkit.server import add_tool, create_server, harden, in_thread
+from mcpkit.server import KitTool, add_tool, create_server, harden
+from mcpkit.surface import generate
 from mcpkit.testing import Outcome, connect_memory, lint_tools
+from mcpkit.threads import CancelCheck, run_in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +61,31 @@ async def test_a_server_advertises_tools_and_nothing_else(version: str) -> None:
         assert lint_tools(tools) == []
 
 
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
+async def test_a_server_says_its_title_website_and_icons(version: str) -> None:
+    picture = Icon(src="data:image/svg+xml,x", mime_type="image/svg+xml", sizes=["any"], theme="dark")
+    app = create_server(
+        name="n",
+        version="1",
+        instructions="i",
+        title="A name",
+        website_url="https://example.org",
+        icons=[picture],
+    )
+    shown = {
+        "name": "n",
+        "title": "A name",
+        "version": "1",
+        "websiteUrl": "https://example.org",
+        "icons": [
+            {"src": "data:image/svg+xml,x", "mimeType": "image/svg+xml", "sizes": ["any"], "theme": "dark"}
+        ],
+    }
+    async with connect_memory(app) as client:
+        assert (await client.initialize(version)).result["serverInfo"] == shown
+    assert (await generate(app)).initialize(version)["serverInfo"] == shown
+
+
 async def test_a_made_up_cursor_is_refused() -> None:
     async def act() -> dict[str, Any]:
         return {"n": 1}
@@ -76,7 +105,8 @@ async def test_a_value_becomes_the_same_json_and_a_finished_result_stays() -> No
     first = await outcome(plain)
     assert (first.structured, first.text) == ({"n": 1, "a": "\u00fc"}, '{"a":"\u00fc","n":1}')
     second = await outcome(finished)
-    assert (second.structured, second.text) == ({"n": 1}, 'One.\n\n{"n":1}')
+    assert second.structured == {"n": 1}
+    assert [block["text"] for block in second.result["content"]] == ["One.", '{"n":1}']
 
 
 async def test_arguments_are_checked_before_the_tool_runs() -> None:
@@ -157,6 +187,53 @@ async def test_what_is_masked_is_logged(logged: list[logging.LogRecord]) -> None
     assert logged[1].getMessage() == "the detail"
 
 
+async def test_a_server_may_have_a_form_of_its_own_for_failed_results() -> None:
+    class Closed(Exception):
+        pass
+
+    def shape(error: Exception) -> ToolResult | None:
+        if isinstance(error, Closed | InvalidArguments):
+            return summary_and_json("No.", {"error": {"code": type(error).__name__}}, is_error=True)
+        return None
+
+    def refuse(arguments: Mapping[str, Any]) -> None:
+        if "key" in arguments:
+            raise Closed
+
+    async def act(open_: Annotated[bool, Field(description="Whether it is.")]) -> dict[str, Any]:
+        if not open_:
+            raise Closed
+        raise RequestFailure("no", kind="elsewhere")
+
+    app = create_server(name="n", version="1", instructions="i")
+    app.add_tool(
+        KitTool.create(
+            act,
+            name="act",
+            title="T",
+            description="D",
+            annotations=annotations.WRITE,
+            output_schema={"type": "object", "properties": {"error": {"type": "object"}}},
+            refuse=refuse,
+            shape_failure=shape,
+        )
+    )
+    async with connect_memory(app) as client:
+        await client.initialize()
+        (tool,) = await client.tools()
+        assert list(tool["inputSchema"]["properties"]) == tool["inputSchema"]["required"] == ["open"]
+        assert tool["outputSchema"]["properties"] == {"error": {"type": "object"}}
+        for arguments, code in (
+            ({"open": False}, "Closed"),
+            ({"key": 1}, "Closed"),
+            ({"open_": False}, "InvalidArguments"),
+            ({}, "InvalidArguments"),
+        ):
+            failed = await client.call("act", arguments)
+            assert (failed.is_tool_error, failed.structured) == (True, {"error": {"code": code}})
+        assert (await client.call("act", {"open": True})).kind == "elsewhere"
+
+
 async def test_an_unknown_tool_is_bad_params() -> None:
     async with connect_memory(build(raising(ValueError()))) as client:
         await client.initialize()
@@ -189,16 +266,14 @@ async def test_hardening_an_existing_server_twice_is_once() -> None:
 async def test_a_cancelled_call_stops_its_thread_and_gets_no_answer() -> None:
     begun, ended = threading.Event(), threading.Event()
 
-    def rounds(checkpoint: Callable[[], None]) -> None:
+    def rounds(cancel: CancelCheck) -> None:
         begun.set()
-        try:
-            while True:
-                checkpoint()
-        finally:
-            ended.set()
+        while not cancel():
+            pass
+        ended.set()
 
     async def act() -> dict[str, Any]:
-        await in_thread(rounds)
+        await run_in_thread(rounds)
         return {"n": 1}
 
     async with connect_memory(build(act)) as client:

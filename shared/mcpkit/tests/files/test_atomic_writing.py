@@ -54,6 +54,34 @@ def test_a_link_is_replaced_and_its_target_left_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "link").is_symlink()
 
 
+@pytest.mark.parametrize("below", [False, True])
+def test_what_is_worth_nothing_after_a_loss_of_power_is_replaced_but_not_forced_to_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: bool
+) -> None:
+    forced: list[int] = []
+    really = os.fsync
+
+    def forcing(file: int) -> None:
+        forced.append(file)
+        really(file)
+
+    monkeypatch.setattr(os, "fsync", forcing)
+
+    def write(*, durable: bool) -> None:
+        if below:
+            atomic_write_below(tmp_path, "owner.json", NEW, durable=durable)
+        else:
+            atomic_write(tmp_path / "owner.json", NEW, durable=durable)
+
+    (tmp_path / "owner.json").write_bytes(OLD)
+    write(durable=False)
+    assert forced == []
+    assert (tmp_path / "owner.json").read_bytes() == NEW
+    assert [entry.name for entry in tmp_path.iterdir()] == ["owner.json"]
+    write(durable=True)
+    assert forced != []
+
+
 def test_a_bare_name_is_written_in_the_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ import pytest
 from mcpkit.git import GitError, Limits, Repository, git_version
 from mcpkit.git import process as process_module
 from mcpkit.git.process import find_git, run_git
-from mcpkit.git.threads import run_in_thread
+from mcpkit.threads import run_in_thread
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a shell script stands for git")
 

@@ -490,7 +490,7 @@ def test_an_error_tells_a_client_neither_path_nor_revision(sha1_repository: Path
 
 def test_gitpython_is_imported_when_git_is_first_started_and_not_before(sha1_repository: Path) -> None:
     script = (
-        "import sys, mcpkit.git, mcpkit.git.writing, mcpkit.git.threads;"
+        "import sys, mcpkit.git, mcpkit.git.writing, mcpkit.threads;"
         "print([m for m in ('git', 'anyio', 'asyncio', 'fastmcp') if m in sys.modules]);"
         "mcpkit.git.discover(sys.argv[1]); print('git' in sys.modules);"
         "mcpkit.git.Repository.open(sys.argv[1]); print('git' in sys.modules)"

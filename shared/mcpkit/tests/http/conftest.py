@@ -27,7 +27,8 @@ from mcpkit import http
 def load():
     from mcpkit import annotations
     from mcpkit.errors import RequestFailure, ToolFailure
-    from mcpkit.server import add_tool, create_server, in_thread
+    from mcpkit.server import add_tool, create_server
+    from mcpkit.threads import run_in_thread
 
     app = create_server(name="stand-in", version="1.2.3", instructions="A server for tests.")
 
@@ -72,23 +73,20 @@ def load():
 
     async def stuck(name: str) -> dict:
         """A thread that nothing stops."""
-        def forever(_checkpoint):
+        def forever(_cancel):
             say(f"stuck {name}")
             threading.Event().wait()
-        await in_thread(forever)
+        await run_in_thread(forever)
         return {}
 
     async def work(name: str) -> dict:
         """A thread that looks up now and then."""
-        def rounds(checkpoint):
+        def rounds(cancel):
             say(f"working {name}")
-            try:
-                while True:
-                    checkpoint()
-                    time.sleep(0.005)
-            finally:
-                say(f"stopped {name}")
-        await in_thread(rounds)
+            while not cancel():
+                time.sleep(0.005)
+            say(f"stopped {name}")
+        await run_in_thread(rounds)
         return {}
 
     async def forget(name: str) -> dict:

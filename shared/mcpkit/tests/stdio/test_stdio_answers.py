@@ -16,7 +16,7 @@ import anyio, sys, threading
 from fastmcp import FastMCP
 from fastmcp.tools import ToolResult
 from mcp_types import TextContent
-from mcpkit.server import in_thread
+from mcpkit.threads import run_in_thread
 
 app = FastMCP("small", version="1")
 
@@ -47,17 +47,13 @@ async def wait_for_cancellation() -> str:
 
 @app.tool
 async def work_for_cancellation() -> str:
-    def work(checkpoint):
+    def work(cancel):
         note("working")
         pause = threading.Event()
-        try:
-            while True:
-                checkpoint()
-                pause.wait(0.01)
-        except BaseException:
-            note("thread saw the cancellation")
-            raise
-    return await in_thread(work)
+        while not cancel():
+            pause.wait(0.01)
+        note("thread saw the cancellation")
+    return await run_in_thread(work)
 """
 
 DEEP = b"[" * 2000 + b"]" * 2000

@@ -8,7 +8,7 @@ from typing import Any
 from mergestorm_mcp.api.client import DEFAULT_TIMEOUT_SECONDS, Api, Reply
 from mergestorm_mcp.api.paths import resource
 
-__all__ = ["adopt", "get_queue", "get_stacks", "get_stacks_enriched", "set_policy"]
+__all__ = ["adopt", "cancel_entry", "enqueue", "get_queue", "get_stacks", "get_stacks_enriched", "set_policy"]
 
 
 async def get_stacks(api: Api, *, seconds: float = DEFAULT_TIMEOUT_SECONDS) -> Reply:
@@ -62,3 +62,13 @@ async def adopt(api: Api, request: Mapping[str, Any]) -> Reply:
 async def set_policy(api: Api, stack_id: str, policy: Mapping[str, Any]) -> Reply:
     """Change the policy keys given of one stack. Never repeated by the client."""
     return await api.patch(resource("stacks", stack_id), policy)
+
+
+async def enqueue(api: Api, stack_id: str) -> Reply:
+    """Put a stack into the merge queue. Never repeated by the client."""
+    return await api.post(resource("stacks", stack_id, "enqueue"), {})
+
+
+async def cancel_entry(api: Api, entry_id: str) -> Reply:
+    """Ask for an entry to be taken out of the merge queue. Never repeated by the client."""
+    return await api.post(resource("stacks", "queue", entry_id, "cancel"), {})

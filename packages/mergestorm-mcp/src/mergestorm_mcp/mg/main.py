@@ -36,11 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: `sys.argv[1:]` unless given.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # a console that lacks a character still gets the line
+    from mcpkit.terminal.output import speak_utf8
+
+    speak_utf8()
     from mergestorm_mcp.mg.parser import LineError, parse
 
     try:
@@ -68,11 +66,11 @@ def _refuse_line(error: Any, *, as_json: bool) -> int:
 
 
 def _started(values: dict[str, Any]) -> int:
-    import os
     import signal
 
     import anyio
 
+    from mcpkit.terminal.output import abandon_output
     from mergestorm_mcp.errors import EXIT_ABORTED, EXIT_GENERIC
     from mergestorm_mcp.mg.terminal import Terminal
     from mergestorm_mcp.runtime import Runtime
@@ -102,7 +100,7 @@ def _started(values: dict[str, Any]) -> int:
         return EXIT_ABORTED
     except BrokenPipeError:
         # Whoever read the output is gone; keep Python from complaining when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_output()
         return EXIT_GENERIC
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mergestorm_mcp.answers import thrown
 from mergestorm_mcp.errors import EXIT_GENERIC, EXIT_RATE_LIMITED, EXIT_USAGE, CommandError
 from mergestorm_mcp.mg.terminal import Terminal
 from mergestorm_mcp.runtime import Runtime
@@ -51,12 +52,7 @@ class Outcome:
 
 def error_document(error: CommandError) -> dict[str, Any]:
     """The document of a command that failed: members that are not set are left out."""
-    members: dict[str, Any] = {"message": error.message, "exit_code": error.exit_code}
-    for name in ("code", "reason", "retry_after_seconds"):
-        value = getattr(error, name)
-        if value is not None:
-            members[name] = value
-    return {"error": members}
+    return dict(thrown(error).data)
 
 
 def exit_code_of(error: Mapping[str, Any], default: int = EXIT_GENERIC) -> int:

@@ -1,7 +1,6 @@
 """`mg queue`: the list is a tool's; putting a stack in and taking one out are the command line's own.
 
-No tool offers these two writes, so their requests are here: `POST /stacks/{id}/enqueue` and
-`POST /stacks/queue/{entry}/cancel` (contract 1.2). Neither is ever repeated.
+No tool offers these two writes. Neither is ever repeated.
 """
 
 from __future__ import annotations
@@ -9,9 +8,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mergestorm_mcp.api.client import Api, Reply
-from mergestorm_mcp.api.paths import resource
 from mergestorm_mcp.api.refusals import failed_to, raise_rate_limit, service_words, surge_refusal
-from mergestorm_mcp.api.stacks import get_queue
+from mergestorm_mcp.api.stacks import cancel_entry, enqueue, get_queue
 from mergestorm_mcp.errors import CommandError, usage
 from mergestorm_mcp.mg.outcome import Call, Outcome
 from mergestorm_mcp.mg.parser import is_stack_id
@@ -29,7 +27,7 @@ async def queue(call: Call) -> Outcome:
     if verb == "list":
         if target:
             raise usage("mg queue list takes no id; --stack ID lists one stack.")
-        from mergestorm_mcp.mg.twins import queue_list  # loads the server framework
+        from mergestorm_mcp.mg.twins import queue_list
 
         return await queue_list(call)
     if not target or "stack_id" in call.values:
@@ -45,7 +43,7 @@ COMMANDS: Final = {"queue": queue}
 async def _add(api: Api, stack_id: str) -> Outcome:
     if not is_stack_id(stack_id):
         raise usage("mg queue add takes a stack id; mg stack list names them.")
-    reply = await api.post(resource("stacks", stack_id.lower(), "enqueue"), {})
+    reply = await enqueue(api, stack_id.lower())
     if not 200 <= reply.status < 300:
         raise _refusal("queue the stack", reply, "There is no such stack; mg stack list names them.")
     document = _answer(reply)
@@ -57,7 +55,7 @@ async def _add(api: Api, stack_id: str) -> Outcome:
 async def _remove(api: Api, wanted: str) -> Outcome:
     entry = await _live_entry(api, wanted.lower()) if is_stack_id(wanted) else None
     entry_id = entry or wanted
-    reply = await api.post(resource("stacks", "queue", entry_id, "cancel"), {})
+    reply = await cancel_entry(api, entry_id)
     if not 200 <= reply.status < 300:
         raise _refusal("take the entry out of the queue", reply, "The queue has no such entry; see mg queue.")
     text = f"Asked for entry {entry_id} to be taken out; mg queue shows when it is."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from mcpkit.git.threads import run_in_thread
+from mcpkit.threads import run_in_thread
 from mergestorm_mcp.api.client import Api
 from mergestorm_mcp.api.refusals import failed_to, raise_rate_limit
 from mergestorm_mcp.api.reviews import get_review, list_reviews

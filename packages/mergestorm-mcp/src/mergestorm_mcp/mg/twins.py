@@ -1,8 +1,9 @@
 """Commands that are a tool of the server by another name.
 
-They run the very tool, so that a command line reads the same values, answers with the same document and refuses alike;
-what is of their own is the view for people and the exit code. The server framework is loaded for that, which costs
-these commands a moment that help, logins, waits and watches do not pay.
+They do what the tool does, so that a command line reads the same values, answers with the same document and refuses
+alike; what is of their own is the view for people and the exit code. Commands about stacks and the queue call what the
+tool calls, in `mergestorm_mcp.stacks`. The others run the very tool and load the server framework for it, which costs
+them a moment.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from mergestorm_mcp.errors import EXIT_FAILED, EXIT_GENERIC, usage
+from mergestorm_mcp.answers import Answer, thrown
+from mergestorm_mcp.errors import EXIT_FAILED, EXIT_GENERIC, CommandError, usage
 from mergestorm_mcp.mg.outcome import Call, Outcome, exit_code_of
 from mergestorm_mcp.mg.parser import SETTINGS_CHOICES, SETTINGS_SWITCHES, pull_request
 from mergestorm_mcp.mg.terminal import Terminal
@@ -198,7 +200,9 @@ async def queue_list(call: Call) -> Outcome:
             rows.append((entry.state, place, entry.stack_id, reason, head[:12] if head else None))
         terminal.table(("state", "repository", "stack", "reason", "head"), rows)
 
-    return await _tool(call, "stacks", "queue_status", call.only("stack_id"), show)
+    from mergestorm_mcp.stacks.reading import list_queue as listed
+
+    return _outcome(await _settled(listed(call.runtime, call.values.get("stack_id"))), show)
 
 
 async def stack_list(call: Call) -> Outcome:
@@ -219,14 +223,17 @@ async def stack_list(call: Call) -> Outcome:
             rows.append((stack.id, stack.repository, len(stack.layers), state or "-", bool(stack.auto_land)))
         terminal.table(("stack", "repository", "layers", "state", "auto-land"), rows)
 
-    return await _tool(call, "stacks", "stack_list", {}, show)
+    from mergestorm_mcp.stacks.reading import list_stacks
+
+    return _outcome(await _settled(list_stacks(call.runtime)), show)
 
 
 async def stack_adopt(call: Call) -> Outcome:
     """Register a chain of pull requests."""
     owner, repo, number = _pull(call)
-    request = {"owner": owner, "repo": repo, "pr_number": number, **call.only(*_POLICY)}
-    return await _tool(call, "stacks", "stack_adopt", request)
+    from mergestorm_mcp.stacks.changing import adopt_stack
+
+    return _outcome(await _settled(adopt_stack(call.runtime, owner, repo, number, call.only(*_POLICY))))
 
 
 async def stack_status(call: Call) -> Outcome:
@@ -249,7 +256,9 @@ async def stack_status(call: Call) -> Outcome:
         if repair is not None:
             terminal.line(repair)
 
-    return await _tool(call, "stacks", "stack_status", call.only("stack_id"), show)
+    from mergestorm_mcp.stacks.reading import stack_status as status_now
+
+    return _outcome(await _settled(status_now(call.runtime, call.values["stack_id"])), show)
 
 
 async def stack_set(call: Call) -> Outcome:
@@ -258,7 +267,9 @@ async def stack_set(call: Call) -> Outcome:
     if not policy:
         raise usage("Nothing to set; pass at least one of --auto-land, --auto-review, --auto-patch, "
                     "--auto-resolve-conflicts, --auto-fix-ci.")  # fmt: skip
-    return await _tool(call, "stacks", "stack_set", {**call.only("stack_id"), **policy})
+    from mergestorm_mcp.stacks.changing import set_stack
+
+    return _outcome(await _settled(set_stack(call.runtime, call.values["stack_id"], policy)))
 
 
 async def stack_publish(call: Call) -> Outcome:
@@ -321,9 +332,22 @@ async def _tool(
     offered = import_module(f"mergestorm_mcp.tools.{module}").tools(call.runtime)
     tool = next(item for item in offered if item.name == name)
     result = await tool.run(dict(arguments))
-    data: Data = result.structured_content or {}
-    summary = in_commands(_for_people(result.content[0].text, data))
-    if result.is_error:
+    answer = Answer(result.content[0].text, result.structured_content or {}, failed=result.is_error)
+    return _outcome(answer, show, refused=refused)
+
+
+async def _settled(answer: Awaitable[Answer]) -> Answer:
+    """An operation's answer, its expected error in the form that the tool of the same name gives it."""
+    try:
+        return await answer
+    except CommandError as error:
+        return thrown(error)
+
+
+def _outcome(answer: Answer, show: View | None = None, *, refused: int = EXIT_GENERIC) -> Outcome:
+    data = answer.data
+    summary = in_commands(_for_people(answer.summary, data))
+    if answer.failed:
         code = exit_code_of(data.get("error", {}), refused)
         return Outcome(data, lambda terminal: terminal.note(f"mg: {summary}"), code)
     if show is None:

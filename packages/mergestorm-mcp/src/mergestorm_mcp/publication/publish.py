@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpkit.git import CancelCheck, GitError, Repository
-from mcpkit.git.threads import run_in_thread
 from mcpkit.git.worktree import StateLimits, read_work_tree_state
+from mcpkit.threads import run_in_thread
 from mergestorm_mcp.api.client import Api, Reply
 from mergestorm_mcp.api.publications import get_publication, publish
 from mergestorm_mcp.api.refusals import failed_to, raise_rate_limit, service_words, surge_refusal

@@ -14,7 +14,9 @@
     cursor, envelope what a wait remembers and returns
     watch            the waiting itself; `watch_loop` is `mg stack watch`
     lines            one line about a stack, its queue and its blockers
+    changing, reading, waiting
+                     what the tools and commands about stacks do: ask the service, assess, answer
 
-Everything but `reader`, `watch` and `watch_loop` is pure, and nothing here knows of MCP or HTTP. What the service says
+Everything but `reader`, `watch`, `watch_loop` and the last three is pure, and nothing here knows of MCP. What the service says
 is taken as it comes: a field that is missing or of another type reads as "not known", never as an exception.
 """

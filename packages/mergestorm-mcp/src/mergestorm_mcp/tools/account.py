@@ -7,24 +7,17 @@ from typing import Any
 from fastmcp.tools import ToolResult
 
 from mcpkit.annotations import READ
+from mcpkit.server import KitTool
 from mergestorm_mcp import __version__
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
-from mergestorm_mcp.tools.kit import (
-    OBJECT,
-    OBJECT_OR_NULL,
-    STRING,
-    STRING_OR_NULL,
-    StormTool,
-    output,
-    success,
-)
+from mergestorm_mcp.tools.kit import OBJECT, OBJECT_OR_NULL, STRING, STRING_OR_NULL, declare, output, success
 
 __all__ = ["tools"]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def whoami() -> ToolResult:
@@ -59,7 +52,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         )
 
     return [
-        StormTool.declare(
+        declare(
             whoami,
             title="Who am I",
             description="The account behind the API key: key prefix and name, plan, usage. Never the whole key.",
@@ -75,7 +68,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
                 mcp_version=STRING,
             ),
         ),
-        StormTool.declare(
+        declare(
             credits,
             title="Credits",
             description="Review credits used and left, and when they reset.",

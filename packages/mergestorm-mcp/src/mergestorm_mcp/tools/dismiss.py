@@ -10,20 +10,21 @@ from fastmcp.tools import ToolResult
 from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from mcpkit.annotations import IDEMPOTENT_DESTRUCTIVE_WRITE
 from mcpkit.inputs import JsonInteger
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
 from mergestorm_mcp.tools.kit import (
     ARRAY,
     BOOLEAN,
-    IDEMPOTENT_DESTRUCTIVE_WRITE,
     INTEGER,
     OBJECT,
     STRING,
     STRING_OR_NULL,
     NonEmpty,
-    StormTool,
+    declare,
     failure,
     named,
     output,
@@ -74,7 +75,7 @@ Evidence = Annotated[
 Preview = Annotated[bool, Field(description="Only list finding ids and the seam gate.")]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def review_dismiss(
@@ -110,7 +111,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         )
 
     return [
-        StormTool.declare(
+        declare(
             review_dismiss,
             title="Dismiss Vortex findings",
             description=(

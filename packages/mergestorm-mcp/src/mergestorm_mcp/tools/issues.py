@@ -8,6 +8,7 @@ from fastmcp.tools import ToolResult
 from pydantic import Field, WithJsonSchema
 
 from mcpkit.annotations import IDEMPOTENT_WRITE
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
@@ -18,7 +19,7 @@ from mergestorm_mcp.tools.kit import (
     STRING,
     STRING_OR_NULL,
     NonEmpty,
-    StormTool,
+    declare,
     output,
     success,
 )
@@ -41,7 +42,7 @@ Repo = Annotated[NonEmpty, Field(description="Name; with owner.")]
 Cwd = Annotated[str, Field(description="Directory of the checkout.")]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def issue_create(
@@ -71,7 +72,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         return success(plain(summary, 600), issue)
 
     return [
-        StormTool.declare(
+        declare(
             issue_create,
             title="Create issue",
             description=(
@@ -101,7 +102,7 @@ async def _repository(
         if not owner.strip() or not repo.strip():
             raise usage("owner and repo must name a repository.")
         return owner.strip(), repo.strip()
-    from mcpkit.git.threads import run_in_thread  # git is not needed where the repository is named
+    from mcpkit.threads import run_in_thread  # git is not needed where the repository is named
     from mergestorm_mcp.checkout import origin_repository
 
     return await run_in_thread(lambda cancel: origin_repository(runtime.environment, cwd, cancel))

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 from fastmcp.tools import ToolResult
 from pydantic import Field
 
-from mcpkit.annotations import READ
+from mcpkit.annotations import IDEMPOTENT_DESTRUCTIVE_WRITE, READ
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
@@ -16,13 +17,12 @@ from mergestorm_mcp.tools.kit import (
     ARRAY,
     BOOLEAN,
     BOOLEAN_OR_NULL,
-    IDEMPOTENT_DESTRUCTIVE_WRITE,
     OBJECT,
     OBJECT_OR_NULL,
     STRING,
     STRING_OR_NULL,
     NonEmpty,
-    StormTool,
+    declare,
     failure,
     named,
     output,
@@ -54,7 +54,7 @@ ReplaceHead = Annotated[
 AutoLand = Annotated[bool, Field(description="Auto land. Default: on for a new stack, else unchanged.")]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def stack_publish(
@@ -87,7 +87,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         return success(_summary(status), status)
 
     return [
-        StormTool.declare(
+        declare(
             stack_publish,
             title="Publish branch through Mergestorm",
             description=(
@@ -115,7 +115,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
                 local_head=STRING_OR_NULL,
             ),
         ),
-        StormTool.declare(
+        declare(
             stack_publish_status,
             title="Read branch publication",
             description="How far a publication got: absent, pushed, opened or registered. Changes nothing.",
@@ -137,7 +137,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
 
 
 async def _publish(runtime: Runtime, request: Any) -> ToolResult:
-    from mcpkit.git.threads import run_in_thread
+    from mcpkit.threads import run_in_thread
     from mergestorm_mcp.publication.publish import prepare_publication, publish_branch
     from mergestorm_mcp.publication.refusals import PublicationRefused
 

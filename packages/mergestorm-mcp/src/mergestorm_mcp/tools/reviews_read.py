@@ -9,6 +9,7 @@ from pydantic import Field
 
 from mcpkit.annotations import READ
 from mcpkit.inputs import JsonInteger
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import CommandError, usage
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
@@ -22,8 +23,8 @@ from mergestorm_mcp.tools.kit import (
     STRING,
     STRING_OR_NULL,
     NonEmpty,
-    StormTool,
     TimeoutSeconds,
+    declare,
     output,
     progress_reporter,
     success,
@@ -90,7 +91,7 @@ RequiredPass = Annotated[JsonInteger, Field(ge=1, description="Exactly this pass
 AfterPass = Annotated[JsonInteger, Field(ge=1, description="A pass later than this one.")]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def review_list(limit: Limit = 10) -> ToolResult:
@@ -124,14 +125,14 @@ def tools(runtime: Runtime) -> list[StormTool]:
         return await _pr_result(runtime, selector, timeout_s)
 
     return [
-        StormTool.declare(
+        declare(
             review_list,
             title="List reviews",
             description="Newest local review jobs of this account.",
             annotations=READ,
             output_schema=output(items=ARRAY),
         ),
-        StormTool.declare(
+        declare(
             review_wait,
             title="Wait for review",
             description=(
@@ -141,7 +142,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
             annotations=READ,
             output_schema=JOB_OUTPUT,
         ),
-        StormTool.declare(
+        declare(
             review_wait_pr,
             title="Wait for GitHub PR Vortex review",
             description=(

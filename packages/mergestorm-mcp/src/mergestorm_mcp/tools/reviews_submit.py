@@ -8,10 +8,11 @@ from fastmcp.tools import ToolResult
 from pydantic import Field
 
 from mcpkit.annotations import WRITE
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
-from mergestorm_mcp.tools.kit import StormTool, failure, success
+from mergestorm_mcp.tools.kit import declare, failure, success
 from mergestorm_mcp.tools.reviews_read import JOB_OUTPUT, timed_out_envelope, waiting
 
 __all__ = ["tools"]
@@ -47,7 +48,7 @@ WaitSeconds = Annotated[
 ]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def review_submit(
@@ -83,7 +84,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
         return await _submit(runtime, request, timeout_s if wait else None)
 
     return [
-        StormTool.declare(
+        declare(
             review_submit,
             title="Submit review",
             description=(
@@ -98,7 +99,7 @@ def tools(runtime: Runtime) -> list[StormTool]:
 
 
 async def _submit(runtime: Runtime, request: Any, wait_seconds: float | None) -> ToolResult:
-    from mcpkit.git.threads import run_in_thread
+    from mcpkit.threads import run_in_thread
     from mergestorm_mcp.reviews.submit import job_id_of, prepare_submission, send_submission
 
     api = runtime.api()

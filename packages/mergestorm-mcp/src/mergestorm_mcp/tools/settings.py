@@ -9,12 +9,12 @@ from fastmcp.tools import ToolResult
 from pydantic import Field, WithJsonSchema
 
 from mcpkit.annotations import DESTRUCTIVE_WRITE, READ
-from mcpkit.inputs import JsonInteger
+from mcpkit.inputs import ABSENT, JsonInteger, NullableBoolean, given
+from mcpkit.server import KitTool
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import plain
 from mergestorm_mcp.tools.kit import (
-    ABSENT,
     ARRAY,
     ARRAY_OR_NULL,
     BOOLEAN,
@@ -23,9 +23,7 @@ from mergestorm_mcp.tools.kit import (
     INTEGER_OR_NULL,
     STRING,
     NonEmpty,
-    NullableSwitch,
-    StormTool,
-    given,
+    declare,
     output,
     success,
 )
@@ -114,11 +112,11 @@ OptionalOwner = Annotated[NonEmpty, Field(description="Owner; with repo. Left ou
 OptionalRepo = Annotated[NonEmpty, Field(description="Name; with owner.")]
 Owner = Annotated[NonEmpty, Field(description="Repository owner.")]
 Repo = Annotated[NonEmpty, Field(description="Repository name.")]
-RepoPatch = Annotated[NullableSwitch, Field(description="Cyclone patches findings.")]
-RepoReview = Annotated[NullableSwitch, Field(description="Vortex reviews by itself.")]
-RepoLand = Annotated[NullableSwitch, Field(description="Auto land for new stacks.")]
-RepoBatch = Annotated[NullableSwitch, Field(description="Land in batches.")]
-RepoOverdrive = Annotated[NullableSwitch, Field(description="Merge queue overdrive.")]
+RepoPatch = Annotated[NullableBoolean, Field(description="Cyclone patches findings.")]
+RepoReview = Annotated[NullableBoolean, Field(description="Vortex reviews by itself.")]
+RepoLand = Annotated[NullableBoolean, Field(description="Auto land for new stacks.")]
+RepoBatch = Annotated[NullableBoolean, Field(description="Land in batches.")]
+RepoOverdrive = Annotated[NullableBoolean, Field(description="Merge queue overdrive.")]
 RepoBatchSize = Annotated[
     Annotated[JsonInteger, Field(ge=2, le=8)] | None,
     Field(description="Largest batch."),
@@ -132,7 +130,7 @@ RepoAlone = Annotated[
 ]
 
 
-def tools(runtime: Runtime) -> list[StormTool]:
+def tools(runtime: Runtime) -> list[KitTool]:
     """The tools of this group."""
 
     async def settings_get() -> ToolResult:
@@ -234,14 +232,14 @@ def tools(runtime: Runtime) -> list[StormTool]:
         return success(_repo_summary({"owner": wanted[0], "repo": wanted[1], **stored}), stored)
 
     return [
-        StormTool.declare(
+        declare(
             settings_get,
             title="Get settings",
             description="The account's settings and whether Cyclone, GitHub and Surge are connected.",
             annotations=READ,
             output_schema=_SETTINGS_OUTPUT,
         ),
-        StormTool.declare(
+        declare(
             settings_set,
             title="Update settings",
             description="Change account settings: only the keys passed. Returns all settings as stored.",
@@ -249,14 +247,14 @@ def tools(runtime: Runtime) -> list[StormTool]:
             output_schema=_SETTINGS_OUTPUT,
             refuse=_refuse_read_only,
         ),
-        StormTool.declare(
+        declare(
             repo_settings_get,
             title="Get repository settings",
             description="Settings of one or all connected repositories. null: not set, the account's value applies.",
             annotations=READ,
             output_schema=output(repositories=ARRAY),
         ),
-        StormTool.declare(
+        declare(
             repo_settings_set,
             title="Update repository settings",
             description=(

@@ -5,7 +5,8 @@ application     runs a command and turns its outcome into output and an exit cod
 commands        one function a command
 answers         what commands return: data for programs, a drawing for people
 documents       YAML and JSON
-screen          tables and colour
+
+Drawing and writing are `mcpkit.terminal`'s.
 """
 
 from __future__ import annotations

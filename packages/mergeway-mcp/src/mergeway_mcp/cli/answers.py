@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from .screen import Screen
+    from mcpkit.terminal.screen import Screen
 
 EXIT_OK = 0
 EXIT_FAILURE = 1

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from mcpkit.cli import complain
-from mergeway_mcp.visible import visible
+from mcpkit.terminal.output import OutputFailure, abandon_output, write_output
+from mcpkit.terminal.visible import one_line
 
 from .answers import EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Answer, CommandFailure, UsageError
 from .arguments import PROGRAM, Answered, Options, parse
@@ -32,11 +32,11 @@ def run(arguments: Sequence[str]) -> int:
     except CommandFailure as error:
         _complain(error.message)
         return EXIT_FAILURE
-    except _OutputFailure as failure:
+    except OutputFailure as failure:
         _complain(f"cannot write the output ({failure}); free the space or choose another place")
         return EXIT_FAILURE
     except KeyboardInterrupt:
-        _abandon_stdout()  # what was not written must not hold up the end
+        abandon_output()  # what was not written must not hold up the end
         raise
     except Exception as error:  # a mistake in this program: one line, no contents of the repository
         if os.environ.get(_TRACEBACK):
@@ -49,7 +49,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         options = parse(arguments)
     except Answered as answered:
-        _write(answered.text)
+        write_output(answered.text)
         return EXIT_OK
     if options.format is not None and options.format not in _FORMATS:
         # Exit code 1, not 2: scripts written for the recorded reference expect it.
@@ -66,7 +66,9 @@ def _run(arguments: Sequence[str]) -> int:
         _write_file(options.output, _rendered(answer, _file_format(options)))
     else:
         terminal = sys.stdout is not None and sys.stdout.isatty()
-        _write(_rendered(answer, options.format or ("table" if terminal else "yaml"), terminal=terminal))
+        write_output(
+            _rendered(answer, options.format or ("table" if terminal else "yaml"), terminal=terminal)
+        )
     for note in answer.notes:
         _complain(f"note: {note}")
     return answer.exit_code
@@ -85,46 +87,13 @@ def _rendered(answer: Answer, format_: str, *, terminal: bool = False) -> str:
         return to_json_text(answer.data if answer.json_data is None else answer.json_data)
     if format_ == "yaml" or answer.draw is None:
         return to_yaml_text(answer.data)
-    from .screen import Screen  # the drawing library costs more to import than most commands take
+    from mcpkit.terminal.screen import (
+        Screen,  # the drawing library costs more to import than most commands take
+    )
 
     screen = Screen(terminal=terminal)
     answer.draw(screen)
     return screen.text
-
-
-class _OutputFailure(Exception):
-    """stdout could not take the output."""
-
-
-def _write(text: str) -> None:
-    """Write to stdout as UTF-8, whatever the console's code page is.
-
-    A reader that has gone away is no failure: it has seen enough.
-    """
-    stream: Any = sys.stdout
-    if stream is None:
-        raise _OutputFailure("it is closed")
-    data = text.encode("utf-8", "backslashreplace")
-    try:
-        stream.flush()
-        stream.buffer.write(data)
-        stream.buffer.flush()
-    except OSError as error:
-        _abandon_stdout()
-        # Windows reports a closed pipe as an invalid argument.
-        if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):
-            return
-        raise _OutputFailure(os.strerror(error.errno) if error.errno else "input/output error") from None
-
-
-def _abandon_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's own flush at exit cannot complain."""
-    try:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
-    except (OSError, ValueError):
-        return
 
 
 def _write_file(path: str, text: str) -> None:
@@ -149,4 +118,4 @@ def _mode_for(path: str) -> int:
 
 
 def _complain(message: str) -> None:
-    complain(PROGRAM, visible(" ".join(message.split())))
+    complain(PROGRAM, one_line(message))

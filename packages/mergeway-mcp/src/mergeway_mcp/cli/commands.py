@@ -23,7 +23,7 @@ from .answers import EXIT_FAILURE, EXIT_OK, Answer, CommandFailure
 from .arguments import PROGRAM, Options
 
 if TYPE_CHECKING:
-    from .screen import Screen, Tone
+    from mcpkit.terminal.screen import Screen, Tone
 
 
 def validate(options: Options) -> Answer:

@@ -18,7 +18,7 @@ import os
 from collections.abc import Collection, Iterable
 from typing import ClassVar
 
-from mergeway_mcp.visible import visible
+from mcpkit.terminal.visible import visible
 
 #: What a client restricted to some entities is told about a fault that lies elsewhere.
 HIDDEN_FAULT = (

@@ -9,9 +9,11 @@ context       what a command knows: invocation, repository, configuration
 input_document  `--input`
 wording       numbers with their nouns
 highlighting  the words of a question in a passage
-screen, visible  tables, colour, and keeping the control characters of documents off the terminal
+screen        tables, colour and passages
 progress      how far an ingest is
 commands      one module a command
+
+Writing, and keeping the control characters of documents off the terminal, are `mcpkit.terminal`'s.
 
 Importing this package costs nothing; each command imports what it needs.
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from mcpkit.terminal.output import OutputFailure, abandon_output, write_error, write_output
 from ragit_mcp import __version__
 from ragit_mcp.cli.catalogue import PROGRAM, Command
 from ragit_mcp.cli.envelope import OutputFormat, choose_format, envelope, render_envelope
@@ -35,18 +35,18 @@ def run(arguments: Sequence[str]) -> int:
         return _run(seen)
     except RagitError as error:
         return _fail(seen, error)
-    except _OutputFailure as failure:
-        _complain(
+    except OutputFailure as failure:
+        write_error(
             f"[{PROGRAM}] error: the output cannot be written ({failure}); make room or choose another place"
         )
         return EXIT_FAILURE
     except KeyboardInterrupt:
-        _abandon_stdout()  # what was not written must not hold up the end
+        abandon_output()  # what was not written must not hold up the end
         raise
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
-        _complain(
+        write_error(
             f"[{PROGRAM}] error: unexpected {type(error).__name__}; please report it, with what {_TRACEBACK}=1 adds"
         )
         return EXIT_FAILURE
@@ -54,10 +54,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(seen: Sketch) -> int:
     if seen.version:
-        _write(f"{PROGRAM} {__version__}\n")
+        write_output(f"{PROGRAM} {__version__}\n")
         return 0
     if seen.help or (not seen.words and not seen.given):
-        _write(_help(seen))
+        write_output(_help(seen))
         return 0
     invocation = parse(seen)
     from ragit_mcp.cli.context import Context
@@ -74,7 +74,7 @@ def _run(seen: Sketch) -> int:
         ok=answer.ok,
         warnings=answer.warnings,
     )
-    _write(_rendered(_masked(reply), answer, chosen))
+    write_output(_rendered(_masked(reply), answer, chosen))
     return int(answer.exit_code)
 
 
@@ -151,16 +151,16 @@ def _fail(seen: Sketch, error: RagitError) -> int:
     )
     try:
         if chosen != "text":
-            _write(render_envelope(reply))
-    except _OutputFailure:
+            write_output(render_envelope(reply))
+    except OutputFailure:
         chosen = "text"  # then at least say it
     if chosen != "json":
-        _complain(_failure_text(name, reply["error"]))
+        write_error(_failure_text(name, reply["error"]))
     return error.exit_code
 
 
 def _failure_text(name: str, error: dict[str, Any]) -> str:
-    from ragit_mcp.cli.visible import one_line
+    from mcpkit.terminal.visible import one_line
 
     head = name if name == PROGRAM else f"{PROGRAM} {name}"
     lines = [f"{head}: {one_line(error['message'])}", f"  code: {error['code']}"]
@@ -177,44 +177,3 @@ def _failure_text(name: str, error: dict[str, Any]) -> str:
 
 def _is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
-
-
-class _OutputFailure(Exception):
-    """stdout could not take the output."""
-
-
-def _write(text: str) -> None:
-    """Write to stdout as UTF-8, whatever the console's code page is; a reader that has gone away is no failure."""
-    stream: Any = sys.stdout
-    if stream is None:
-        raise _OutputFailure("it is closed")
-    data = text.encode("utf-8", "backslashreplace")
-    try:
-        stream.flush()
-        stream.buffer.write(data)
-        stream.buffer.flush()
-    except OSError as error:
-        _abandon_stdout()
-        # Windows reports a closed pipe as an invalid argument.
-        if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):
-            return
-        raise _OutputFailure(os.strerror(error.errno) if error.errno else "input/output error") from None
-
-
-def _abandon_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's own flush at exit cannot complain."""
-    try:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
-    except (OSError, ValueError):
-        return
-
-
-def _complain(text: str) -> None:
-    """Write to stderr; if it is gone there is nobody to tell."""
-    try:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
-    except (AttributeError, OSError, ValueError):
-        return

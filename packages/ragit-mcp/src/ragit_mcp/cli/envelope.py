@@ -12,9 +12,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from mcpkit.terminal.visible import visible_json
 from ragit_mcp import __version__
 from ragit_mcp.cli.catalogue import Command
-from ragit_mcp.cli.visible import visible_json
 
 __all__ = ["OutputFormat", "choose_format", "envelope", "render_envelope"]
 

@@ -1,139 +1,27 @@
-"""Draws lines, tables and passages for people.
-
-A drawing is made as a text first and reaches the terminal in one piece, so that nothing is half shown when a command
-fails. Every text is made safe here, whoever hands it in.
-"""
+"""The screen of `ragit`: the tables and lines of all command lines here, and passages of documents."""
 
 from __future__ import annotations
 
-import io
-import os
 import re
-import shutil
-from collections.abc import Sequence
-from typing import Final, Literal
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from ragit_mcp.cli.visible import visible
+from mcpkit.terminal import screen
+from mcpkit.terminal.screen import LEAST_WIDTH, STYLES, Cell
+from mcpkit.terminal.visible import visible
 
-__all__ = ["Cell", "Screen", "Tone"]
-
-Tone = Literal["plain", "good", "bad", "warning", "name", "faint", "found"]
-Cell = str | tuple[str, Tone]
-
-_STYLES: Final[dict[Tone, str]] = {
-    "plain": "",
-    "good": "green",
-    "bad": "bold red",
-    "warning": "yellow",
-    "name": "bold",
-    "faint": "dim",
-    "found": "bold yellow",
-}
-# Where there is no terminal to fill, lines are as long as they need to be.
-_UNBOUNDED: Final = 100_000
-_LEAST_WIDTH: Final = 40
-_GAP: Final = 2
+__all__ = ["Cell", "Screen"]
 
 
-class Screen:
-    """A drawing in the making.
-
-    Args:
-        terminal: it is for a terminal, whose width and colours count; otherwise neither is used.
-    """
-
-    def __init__(self, *, terminal: bool) -> None:
-        self._text = io.StringIO()
-        width = max(shutil.get_terminal_size().columns, _LEAST_WIDTH) if terminal else _UNBOUNDED
-        self.width: int | None = width if terminal else None
-        colour = terminal and _wants_colour()
-        self._console = Console(
-            file=self._text,
-            width=width,
-            force_terminal=colour,
-            color_system="auto" if colour else None,
-            legacy_windows=False,
-            markup=False,
-            highlight=False,
-            emoji=False,
-            soft_wrap=False,
-        )
-
-    def line(self, *parts: Cell) -> None:
-        """A line of text, parts of it in a tone."""
-        text = Text()
-        for part in parts:
-            words, tone = _toned(part)
-            text.append(visible(words), _STYLES[tone])
-        self._console.print(text, overflow="fold")
+class Screen(screen.Screen):
+    """A drawing in the making; see `mcpkit.terminal.screen.Screen`."""
 
     def passage(self, words: str, found: re.Pattern[str] | None, *, indent: int = 2) -> None:
         """Lines of a document, indented; what the pattern finds is highlighted."""
         for line in words.splitlines() or [""]:
             text = Text(visible(line.expandtabs(4)))
             if found is not None:
-                text.highlight_regex(found, _STYLES["found"])
-            room = None if self.width is None else max(self.width - indent, _LEAST_WIDTH)
-            for part in [text] if room is None else text.wrap(self._console, room, overflow="fold"):
-                self._console.print(Text(" " * indent).append_text(part), overflow="fold")
-
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """A table; with a header unless all its names are empty. Columns that are empty throughout are left out."""
-        cells = [[_toned(cell) for cell in row] for row in rows]
-        kept = [at for at in range(len(columns)) if any(row[at][0] for row in cells)]
-        natural = [
-            max(cell_len(visible(text)) for text in (columns[at], *(row[at][0] for row in cells)))
-            for at in kept
-        ]
-        table = Table(
-            box=None,
-            pad_edge=False,
-            padding=(0, _GAP, 0, 0),
-            header_style="bold",
-            show_header=any(columns),
-        )
-        room = self._console.width - _GAP * (len(kept) - 1)
-        for at, width in zip(kept, _fitted(natural, room), strict=True):
-            # Widths are settled here: left alone, the library crops what does not fit.
-            table.add_column(Text(visible(columns[at])), overflow="fold", width=width)
-        for row in cells:
-            table.add_row(*(Text(visible(row[at][0]), _STYLES[row[at][1]]) for at in kept))
-        self._console.print(table)
-
-    def blank(self) -> None:
-        """An empty line."""
-        self._console.print()
-
-    @property
-    def text(self) -> str:
-        """The drawing so far, without blanks at the ends of lines."""
-        return "".join(f"{line.rstrip()}\n" for line in self._text.getvalue().split("\n")[:-1])
-
-
-def _fitted(natural: Sequence[int], available: int) -> list[int]:
-    """Widths of columns that fit: narrow columns keep theirs, wide ones share what is left and wrap."""
-    widths = [0] * len(natural)
-    narrowest_first = sorted(range(len(natural)), key=lambda at: natural[at])
-    for done, at in enumerate(narrowest_first):
-        widths[at] = max(min(natural[at], available // (len(natural) - done)), 1)
-        available -= widths[at]
-    return widths
-
-
-def _toned(part: Cell) -> tuple[str, Tone]:
-    return (part, "plain") if isinstance(part, str) else part
-
-
-def _wants_colour() -> bool:
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
-        return False
-    if os.name != "nt":
-        return True
-    from rich.console import detect_legacy_windows
-
-    return not detect_legacy_windows()  # a console that would print colour codes as text
+                text.highlight_regex(found, STYLES["found"])
+            room = None if self.width is None else max(self.width - indent, LEAST_WIDTH)
+            for part in [text] if room is None else text.wrap(self.console, room, overflow="fold"):
+                self.console.print(Text(" " * indent).append_text(part), overflow="fold")

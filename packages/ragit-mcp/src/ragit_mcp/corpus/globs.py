@@ -216,13 +216,17 @@ class _Name:
     says that the name so far matches the first i of them.
     """
 
-    __slots__ = ("_accepted", "_cache", "_dotted", "_literal", "_loops", "_tests")
+    __slots__ = ("_accepted", "_cache", "_dotted", "_ending", "_literal", "_loops", "_tests")
 
     def __init__(self, pattern: str) -> None:
         tests: list[_Test] = []
         loops = 0
         literal: list[str] | None = []
-        for item in _parse_name(pattern):
+        items = list(_parse_name(pattern))
+        rest = [item for item in items[1:] if isinstance(item, str)]
+        # A star and plain characters, the commonest pattern, needs no machine.
+        self._ending = "".join(rest) if items[:1] == [None] and len(rest) == len(items) - 1 else None
+        for item in items:
             if item is None:
                 loops |= 1 << len(tests)
                 literal = None
@@ -245,6 +249,8 @@ class _Name:
             return name == self._literal
         if name.startswith(".") and not (hidden or self._dotted):
             return False
+        if self._ending is not None:
+            return name.endswith(self._ending)
         states = 1
         for character in name:
             mask = self._cache.get(character)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import sys
 import time
 from collections.abc import Iterator
@@ -114,17 +113,7 @@ def write_small_file(root: str, path: str, data: bytes) -> None:
     Raises:
         IngestError: `INGEST_STORE_WRITE_UNVERIFIED`.
     """
-    with coded_write_errors():
-        for attempt in range(_REPLACE_ATTEMPTS):
-            try:
-                atomic_write_below(root, path, data, _FILE_MODE)
-                return
-            except FileAccessError as error:
-                # Windows replaces no file that somebody has open; readers close this one at once.
-                busy = _WINDOWS and isinstance(error.__cause__, PermissionError)
-                if not busy or attempt + 1 == _REPLACE_ATTEMPTS:
-                    raise
-                time.sleep(_REPLACE_PAUSE_SECONDS)
+    _replace(root, path, data, durable=True)
 
 
 def write_runtime_file(root: str, path: str, data: bytes) -> None:
@@ -135,21 +124,21 @@ def write_runtime_file(root: str, path: str, data: bytes) -> None:
     Raises:
         IngestError: `INGEST_STORE_WRITE_UNVERIFIED`.
     """
-    target = os.path.join(root, *path.split("/"))
-    directory, name = os.path.split(target)
-    temporary = os.path.join(directory, f".{name}.{secrets.token_hex(8)}.tmp")
+    _replace(root, path, data, durable=False)
+
+
+def _replace(root: str, path: str, data: bytes, *, durable: bool) -> None:
     with coded_write_errors():
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _EXTRA_FLAGS, _FILE_MODE)
-        try:
+        for attempt in range(_REPLACE_ATTEMPTS):
             try:
-                _write_all(descriptor, data)
-            finally:
-                os.close(descriptor)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+                atomic_write_below(root, path, data, _FILE_MODE, durable=durable)
+                return
+            except FileAccessError as error:
+                # Windows replaces no file that somebody has open; readers close this one at once.
+                busy = _WINDOWS and isinstance(error.__cause__, PermissionError)
+                if not busy or attempt + 1 == _REPLACE_ATTEMPTS:
+                    raise
+                time.sleep(_REPLACE_PAUSE_SECONDS)
 
 
 def copy_file(source: str, target: str) -> bool:

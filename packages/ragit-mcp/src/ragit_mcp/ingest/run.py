@@ -7,6 +7,7 @@ happens in between, a reader has the older state until the manifest is there, an
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -432,16 +433,17 @@ class _Run:
         if store is None:
             return plan.candidates, {}
         known = store.versions(self._recipe)
-        candidates = [(candidate, known.get(candidate.version_id)) for candidate in plan.candidates]
-        stored = store.documents(row for _, row in candidates if row is not None)
-        for candidate, row in candidates:
+        versions = [(candidate, candidate.version_id) for candidate in plan.candidates]
+        candidates = [(candidate, version, known.get(version)) for candidate, version in versions]
+        stored = store.documents(row for _, _, row in candidates if row is not None)
+        for candidate, version, row in candidates:
             if row is not None:
                 document = stored[row]
                 decision = decision_of(document.notes, document.masked_count)
                 self._count(candidate, decision, document.notes, document.outcome, tally, fresh=False)
                 if document.outcome == "indexed":
-                    tally.rows[candidate.version_id] = row
-        return [candidate for candidate, row in candidates if row is None], known
+                    tally.rows[version] = row
+        return [candidate for candidate, _, row in candidates if row is None], known
 
     def _count_prepared(
         self, candidate: Candidate, prepared: PreparedDocument | Refusal, tally: _Tally
@@ -650,6 +652,7 @@ class _Job:
     drop_now: bool = False
 
 
+@functools.lru_cache(maxsize=65_536)  # asked for several times of every document of the commit
 def _shown(path: str) -> str:
     return show_path(masked_text(path).text)
 

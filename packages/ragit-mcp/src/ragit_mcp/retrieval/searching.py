@@ -1,7 +1,7 @@
 """From a question to a ranking: snapshot, configuration, store, masked question, vector, keywords (contract A13).
 
 The order is the contract's: a snapshot that cannot be read is refused before a provider is asked anything. A `Searcher`
-keeps what is dear to open (the store, the model, looked-up words) for the next call; each call sees the configuration,
+keeps what is dear to open (the store, the model, looked-up words, what it saw of snapshots) for the next call; each call sees the configuration,
 the commit and the generation of its own time. Reading only: nothing here can reach a module that writes.
 """
 
@@ -30,7 +30,7 @@ from ragit_mcp.retrieval.hits import Hit
 from ragit_mcp.retrieval.keywords import KeywordIndex, LooseText
 from ragit_mcp.retrieval.ranking import Ranking, ScoredArtifact
 from ragit_mcp.safety import masked_text
-from ragit_mcp.snapshots import Selection, open_repository, select_snapshot, work_tree_root
+from ragit_mcp.snapshots import Selection, SnapshotMemory, open_repository, select_snapshot, work_tree_root
 from ragit_mcp.snapshots.repository import coded_git_errors
 from ragit_mcp.store import Membership, Store, StoreHolder
 from ragit_mcp.store.layout import store_unavailable
@@ -103,6 +103,7 @@ class Searcher:
         self._environ = os.environ if environ is None else environ
         self._opener = opener or self._open_reading
         self._lock = threading.Lock()
+        self._snapshots = SnapshotMemory()
         self._holder: StoreHolder | None = None
         self._embedder: tuple[tuple[Any, ...], Embedder] | None = None
         self._indexes: OrderedDict[tuple[str, int], tuple[Membership, KeywordIndex]] = OrderedDict()
@@ -132,7 +133,7 @@ class Searcher:
             embedder = self._embedder_for(load_config(root, environ=self._environ), root)
             embedder.embed(["warm"], purpose="query")
         with contextlib.suppress(RagitError):
-            selection = select_snapshot(open_repository(self._place))
+            selection = select_snapshot(open_repository(self._place), memory=self._snapshots)
             with self._store_of(selection) as (store, members):
                 store.vectors()
                 self._index(store, members)
@@ -192,7 +193,7 @@ class Searcher:
     ) -> tuple[Selection, Store, Membership]:
         """Snapshot, store and passages that belong together."""
         for attempt in range(1, _ATTEMPTS + 1):
-            selection = select_snapshot(repository, at=at)
+            selection = select_snapshot(repository, at=at, memory=self._snapshots)
             check()
             try:
                 store, members = stack.enter_context(self._store_of(selection, scope))

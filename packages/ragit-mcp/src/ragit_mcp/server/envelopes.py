@@ -97,4 +97,4 @@ class Envelopes:
 
     @staticmethod
     def _result(envelope: dict[str, Any]) -> PreparedResult:
-        return PreparedResult(compact_json(envelope), envelope, is_error=not envelope["ok"])
+        return PreparedResult(compact_json(envelope), structured=envelope, is_error=not envelope["ok"])

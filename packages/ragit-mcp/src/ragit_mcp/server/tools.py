@@ -14,8 +14,8 @@ from pydantic import PrivateAttr
 
 from mcpkit.annotations import CLOSED_READ
 from mcpkit.git import CancelCheck
-from mcpkit.git.threads import run_in_thread
 from mcpkit.server import create_server
+from mcpkit.threads import run_in_thread
 from ragit_mcp import __version__
 from ragit_mcp.errors import RagitError
 from ragit_mcp.packing import DEFAULT_BUDGET, context_pack
@@ -239,7 +239,7 @@ def create(cwd: str, *, warm: bool = False) -> FastMCP[Any]:
             required=["goal"],
         ),
     ]
-    app = create_server(name="ragit", version=__version__, instructions=INSTRUCTIONS)
+    app = create_server(name="ragit", version=__version__, instructions=INSTRUCTIONS, title="RAGit")
     app.add_middleware(_UnknownTools(envelopes, frozenset(tool.name for tool in tools)))
     for tool in tools:
         app.add_tool(tool)

@@ -2,6 +2,7 @@
 
     repository   the repository, its failures with codes, what a checkout may not bring
     manifest     the manifest of an indexed commit
+    memory       what a server remembers of both between calls
     selection    `select_snapshot`, `inspect_snapshot`
 
 Reading only: nothing here can reach a module that writes.
@@ -21,6 +22,7 @@ from ragit_mcp.snapshots.manifest import (
     parse_manifest,
     read_manifest,
 )
+from ragit_mcp.snapshots.memory import SnapshotMemory
 from ragit_mcp.snapshots.repository import open_repository, work_tree_root
 from ragit_mcp.snapshots.selection import (
     Inspection,
@@ -36,6 +38,7 @@ __all__ = [
     "Manifest",
     "Selection",
     "SnapshotInfo",
+    "SnapshotMemory",
     "indexed_commits",
     "inspect_snapshot",
     "manifest_path",

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from mcpkit.files import FileAccessError, read_below, walk_below
@@ -79,6 +80,10 @@ class Manifest:
     chunk_scopes: Mapping[str, tuple[str, ...]]
     base: str | None
     membership: MembershipReference | None
+
+    def without_lists(self) -> Manifest:
+        """The same manifest without what it lists."""
+        return replace(self, docs=(), chunks=(), artifact_entries=(), chunk_scopes=dict.fromkeys(SCOPES, ()))
 
 
 def manifest_path(commit: str) -> str:
@@ -168,7 +173,7 @@ def _checked(value: dict[str, Any], commit: str) -> Manifest:
             },
         )
     docs = _array(value, "docs")
-    chunks = tuple(_chunk(entry) for entry in _array(value, "chunks"))
+    chunks = _chunks(_array(value, "chunks"))
     if version < INDEX_VERSION:
         artifacts: list[Any] = []
         scopes: dict[str, tuple[str, ...]] = dict.fromkeys(SCOPES, ())
@@ -202,7 +207,7 @@ def _scopes(value: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     scopes: dict[str, tuple[str, ...]] = {}
     for scope in SCOPES:
         ids = given.get(scope)
-        if not isinstance(ids, list) or not all(isinstance(entry, str) for entry in ids):
+        if not isinstance(ids, list) or not _are_texts(ids):
             raise _Member("chunkScopes")
         scopes[scope] = tuple(ids)
     return scopes
@@ -231,12 +236,19 @@ def _array(value: dict[str, Any], member: str) -> list[Any]:
     return found
 
 
-def _chunk(entry: object) -> tuple[str, str, str]:
-    if isinstance(entry, dict):
-        found = (entry.get("id"), entry.get("documentId"), entry.get("documentVersionId"))
-        if isinstance(found[0], str) and isinstance(found[1], str) and isinstance(found[2], str):
-            return found[0], found[1], found[2]
-    raise _Member("chunks")
+def _chunks(entries: list[Any]) -> tuple[tuple[str, str, str], ...]:
+    # There may be 100,000: looked at as a whole, not one by one.
+    try:
+        found = tuple((entry["id"], entry["documentId"], entry["documentVersionId"]) for entry in entries)
+    except (KeyError, TypeError):
+        raise _Member("chunks") from None
+    if not _are_texts(chain.from_iterable(found)):
+        raise _Member("chunks")
+    return found
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return set(map(type, values)) <= {str}
 
 
 def _whole(value: object) -> int | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from mcpkit.files import FileAccessError, locate_below
 from mcpkit.git import CancelCheck, GitError, Limits, Repository, parse_commit
+from mcpkit.git.memory import StateMemory
 from mcpkit.git.worktree import WorkTreeState, read_work_tree_state
 from ragit_mcp.errors import SnapshotError
 from ragit_mcp.store.layout import CACHE_DIR, MANIFEST_DIR, STORE_DIR, store_unavailable
@@ -115,10 +116,12 @@ def _tree_names(raw: bytes, object_format: str) -> Iterator[bytes]:
         position = end + 1 + size
 
 
-def read_state(repository: Repository) -> WorkTreeState:
+def read_state(
+    repository: Repository, *, memory: StateMemory | None = None, head: str | None = None
+) -> WorkTreeState:
     """Whether the work tree differs from HEAD; see `mcpkit.git.worktree`."""
     with coded_git_errors():
-        return read_work_tree_state(repository)
+        return read_work_tree_state(repository, memory=memory, head=head)
 
 
 def _unusable(error: GitError) -> SnapshotError:

@@ -16,12 +16,12 @@ from typing import Any, Final, Literal
 from mcpkit.git import GitError, Head, Repository
 from mcpkit.git.worktree import WorkTreeState
 from ragit_mcp.errors import RagitError, SnapshotError
-from ragit_mcp.snapshots.manifest import Manifest, indexed_commits, manifest_path, read_manifest
+from ragit_mcp.snapshots.manifest import Manifest, indexed_commits, manifest_path
+from ragit_mcp.snapshots.memory import SnapshotMemory
 from ragit_mcp.snapshots.repository import (
     coded_git_errors,
     read_state,
     refuse_links,
-    refuse_tracked_index,
     work_tree_root,
 )
 from ragit_mcp.store.layout import store_unavailable
@@ -89,7 +89,7 @@ class Selection:
     Attributes:
         root: top directory of the work tree.
         commit: the commit.
-        manifest: its manifest.
+        manifest: its manifest, without the lists of documents, chunks and artifacts.
         info: what the reply says of it.
         work_tree: the state of the work tree.
         warnings: what the reply has to warn of.
@@ -155,6 +155,7 @@ def select_snapshot(
     *,
     at: str | None = None,
     before_recheck: Callable[[], None] | None = None,
+    memory: SnapshotMemory | None = None,
 ) -> Selection:
     """Select a snapshot and load its manifest.
 
@@ -162,6 +163,7 @@ def select_snapshot(
         repository: of `open_repository`.
         at: `HEAD`, or 4 or more digits of a commit's id; None for HEAD with a look whether it moves.
         before_recheck: called between loading and looking at HEAD again.
+        memory: of earlier selections in this repository; nothing is remembered if None.
 
     Raises:
         SnapshotError: `SNAPSHOT_REF_INVALID`, `SNAPSHOT_REF_AMBIGUOUS`, `SNAPSHOT_NOT_INDEXED`,
@@ -169,14 +171,15 @@ def select_snapshot(
             `REPOSITORY_STATE_CHANGED`, `REPOSITORY_UNUSABLE`.
     """
     root = work_tree_root(repository)
+    memory = memory or SnapshotMemory()
     if at is not None:
         commit = resolve_reference(repository, at)
         head = _read_head(repository)
-        manifest = _load(repository, root, commit, head)
+        manifest = _load(repository, root, commit, head, memory)
     else:
-        head, manifest = _load_head(repository, root, before_recheck)
+        head, manifest = _load_head(repository, root, before_recheck, memory)
         commit = manifest.commit_sha
-    state = read_state(repository)
+    state = read_state(repository, memory=memory.work_tree, head=head.oid)
     info = SnapshotInfo(
         requested_ref="HEAD" if at is None else at,
         resolved_sha=commit,
@@ -201,7 +204,7 @@ def inspect_snapshot(repository: Repository) -> Inspection:
     status: SnapshotStatus = "indexed"
     error: RagitError | None = None
     try:
-        manifest = _load(repository, root, head.oid, head)
+        manifest = _load(repository, root, head.oid, head, SnapshotMemory())
         selection = Selection(root, manifest.commit_sha, manifest, _EMPTY_INFO, state, ())
         with selection.open_store() as store:
             selection.membership(store)
@@ -277,13 +280,16 @@ _STATUS_OF_CODE: Final[dict[str, SnapshotStatus]] = {
 
 
 def _load_head(
-    repository: Repository, root: str, before_recheck: Callable[[], None] | None
+    repository: Repository,
+    root: str,
+    before_recheck: Callable[[], None] | None,
+    memory: SnapshotMemory,
 ) -> tuple[Head, Manifest]:
     for _ in range(2):
         head = _read_head(repository)
         found: Manifest | RagitError
         try:
-            found = _load(repository, root, head.oid, head)
+            found = _load(repository, root, head.oid, head, memory)
         except RagitError as error:
             found = error
         if before_recheck is not None:
@@ -299,7 +305,9 @@ def _load_head(
     )
 
 
-def _load(repository: Repository, root: str, commit: str | None, head: Head) -> Manifest:
+def _load(
+    repository: Repository, root: str, commit: str | None, head: Head, memory: SnapshotMemory
+) -> Manifest:
     if commit is None:
         raise SnapshotError(
             "SNAPSHOT_NOT_INDEXED",
@@ -309,8 +317,8 @@ def _load(repository: Repository, root: str, commit: str | None, head: Head) -> 
         )
     try:
         refuse_links(root)
-        refuse_tracked_index(repository, head.oid)
-        manifest = read_manifest(root, commit)
+        memory.refuse_tracked_index(repository, head.oid)
+        manifest = memory.manifest(root, commit)
     except RagitError as error:
         raise _about(error, commit) from None
     if manifest is None:

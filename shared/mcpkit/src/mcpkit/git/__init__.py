@@ -12,14 +12,15 @@ every size and time bounded.
     batch         many objects through one process
     repository    reading: revisions, trees, history, differences
     worktree      whether the work tree differs from HEAD; reads index_file; imported by name
+    memory        what is remembered of work trees between questions; imported by name
     writing       program-free writing of objects and refs; imported by name only, so that a reader cannot reach it
-    threads       the same calls from asynchronous code
 
 GitPython supplies the way a process is started (`git.cmd.safer_popen`, which keeps Windows from running a `git.exe`
 that lies in the current directory). Its porcelain and its repository object are not used: several of their reads run
 what the repository configured. It is imported when the first git process is started, not before.
 
-Every error is a `GitError` with a stable `kind`. The functions are synchronous and safe to call from several threads.
+Every error is a `GitError` with a stable `kind`. The functions are synchronous and safe to call from several threads;
+asynchronous code calls them through `mcpkit.threads`, whose cancel check they take.
 """
 
 from mcpkit.git.batch import BlobReader, ObjectHeader
@@ -34,8 +35,9 @@ from mcpkit.git.objects import (
     parse_commit,
     without_signature,
 )
-from mcpkit.git.process import CancelCheck, Limits, git_version
+from mcpkit.git.process import Limits, git_version
 from mcpkit.git.repository import Head, Repository
+from mcpkit.threads import CancelCheck
 
 __all__ = [
     "MINIMUM_GIT_VERSION",

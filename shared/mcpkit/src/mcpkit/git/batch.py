@@ -15,7 +15,8 @@ from typing import Final, NamedTuple, Self
 
 from mcpkit.git.errors import GitError
 from mcpkit.git.objects import check_oid
-from mcpkit.git.process import POLL_SECONDS, CancelCheck, Child
+from mcpkit.git.process import POLL_SECONDS, Child
+from mcpkit.threads import CancelCheck
 
 #: Default for the largest object that is read into memory.
 DEFAULT_MAX_BYTES: Final = 64 << 20

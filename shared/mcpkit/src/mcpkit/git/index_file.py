@@ -64,11 +64,13 @@ class Index:
         entries: in the index's order.
         mtime_ns: when it was written, nanoseconds since the epoch; of a split index the older of its two files.
         root_tree: the tree that the entries are exactly, where git noted it.
+        split: its entries come from two files.
     """
 
     entries: list[IndexEntry]
     mtime_ns: int
     root_tree: str | None
+    split: bool = False
 
 
 def read_index(git_dir: str, object_format: str) -> Index:
@@ -90,7 +92,7 @@ def read_index(git_dir: str, object_format: str) -> Index:
     if b"link" in extensions:
         entries, base_mtime = _joined(entries, extensions[b"link"], git_dir, _HASH_SIZE[object_format])
         mtime = min(mtime, base_mtime)
-    return Index(entries, mtime, root_tree)
+    return Index(entries, mtime, root_tree, split=b"link" in extensions)
 
 
 def _read(path: str) -> tuple[bytes, int]:

@@ -21,9 +21,7 @@ from typing import IO, Final, cast
 
 from mcpkit.git.environment import MINIMUM_GIT_VERSION, hermetic_environment, hermetic_switches
 from mcpkit.git.errors import GitError, GitErrorKind
-
-#: Answers whether the caller has lost interest; called often and from any thread, e.g. `threading.Event.is_set`.
-CancelCheck = Callable[[], bool]
+from mcpkit.threads import CancelCheck
 
 #: How often a cancellation is looked for, in seconds.
 POLL_SECONDS: Final = 0.05

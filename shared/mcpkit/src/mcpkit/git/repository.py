@@ -27,7 +27,8 @@ from mcpkit.git.objects import (
     parse_raw_diff,
     parse_tree_listing,
 )
-from mcpkit.git.process import CancelCheck, Completed, Limits, git_version, run_git
+from mcpkit.git.process import Completed, Limits, git_version, run_git
+from mcpkit.threads import CancelCheck
 
 _MAX_COMMIT_BYTES: Final = 16 << 20
 # Bytes of path arguments in one command; Windows takes 32,767 characters in all.
@@ -180,6 +181,13 @@ class Repository:
         Raises:
             GitError: `unsupported_repository` if HEAD is neither a branch nor a commit.
         """
+        # Both in one process; git refuses this for a branch without a commit, and says HEAD again where it is detached.
+        answer = self.run("rev-parse", "--revs-only", "HEAD", "--symbolic-full-name", "HEAD", "--")
+        lines = answer.output.split(b"\n")
+        if answer.code == 0 and len(lines) == 3 and lines[1].startswith(b"refs/"):
+            return Head(
+                check_oid(lines[0].decode("ascii", "replace"), self.object_format), os.fsdecode(lines[1])
+            )
         ref = self.symbolic_ref("HEAD")
         oid = self._oid_of("HEAD")
         if ref is None and oid is None:

@@ -12,6 +12,9 @@ off. The user's own configuration (`core.excludesFile`, `core.attributesFile`, `
 
 What differs is what `git diff HEAD` and `git ls-files --others --exclude-standard` would list. All is bounded: beyond
 the time or the bytes allowed a work tree counts as changed, with a warning.
+
+Every file's status is asked for every answer: nothing less notices a change. A caller that asks again and again passes a
+`StateMemory`, so that the index is parsed, and a file hashed, only if it has another status than the last time.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from typing import Final, Literal, NamedTuple
 
 from mcpkit.git.environment import NOWHERE
 from mcpkit.git.errors import GitError
-from mcpkit.git.index_file import Index, IndexEntry, IndexUnreadable, read_index
+from mcpkit.git.index_file import Index, IndexEntry, IndexUnreadable
+from mcpkit.git.memory import StateMemory
 from mcpkit.git.process import Limits, find_git, run_git
 from mcpkit.git.repository import Repository
 
@@ -133,6 +137,8 @@ def read_work_tree_state(
     limits: StateLimits | None = None,
     environ: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
+    memory: StateMemory | None = None,
+    head: str | None = None,
 ) -> WorkTreeState:
     """Compare a work tree with HEAD.
 
@@ -141,6 +147,8 @@ def read_work_tree_state(
         limits: what it may take.
         environ: where the user's own configuration is; the process's environment if None.
         clock: seconds, for the time limit.
+        memory: of earlier answers; nothing is remembered if None.
+        head: HEAD's commit, where the caller has just asked for it; asked for if None.
 
     Raises:
         GitError: `bare_repository`; a failing git, but not its running out of time.
@@ -150,7 +158,7 @@ def read_work_tree_state(
     allowed = limits or StateLimits()
     variables = os.environ if environ is None else environ
     budget = _Budget(clock, clock() + allowed.seconds, allowed.hashed_bytes, allowed.untracked_bytes)
-    return _Comparison(repository, budget, variables, depth=0).state()
+    return _Comparison(repository, budget, variables, memory or StateMemory(), depth=0, head=head).state()
 
 
 class _Exhausted(Exception):
@@ -208,13 +216,23 @@ class _Found:
 
 class _Comparison:
     def __init__(
-        self, repository: Repository, budget: _Budget, environ: Mapping[str, str], *, depth: int
+        self,
+        repository: Repository,
+        budget: _Budget,
+        environ: Mapping[str, str],
+        memory: StateMemory,
+        *,
+        depth: int,
+        head: str | None = None,
     ) -> None:
         self._repository = repository
         self._root = os.fsencode(repository.layout.work_tree or "")
+        self._prefix = os.path.join(self._root, b"")
         self._budget = budget
         self._environ = environ
+        self._memory = memory
         self._depth = depth
+        self._head = head
         self._found = _Found()
         self._parents: dict[bytes, bool] = {b"": True}
         self._settings = _Settings()
@@ -244,7 +262,7 @@ class _Comparison:
     def _compare(self) -> None:
         layout = self._repository.layout
         self._settings = _read_settings(self._bounded(), self._environ)
-        index = read_index(layout.git_dir, self._repository.object_format)
+        index = self._memory.index(layout.git_dir, self._repository.object_format)
         entries = self._expanded(index)
         head = self._head_entries(index, entries)
         suspects = self._compare_entries(entries, head, index.mtime_ns)
@@ -275,15 +293,18 @@ class _Comparison:
     def _head_entries(self, index: Index, entries: list[IndexEntry]) -> Mapping[bytes, tuple[int, str]]:
         """Mode and id of every path in HEAD."""
         try:
-            head = self._bounded().resolve("HEAD")
+            head = self._head or self._bounded().resolve("HEAD")
         except GitError as error:
             if error.kind != "unborn_head":
                 raise
             return {}
-        if index.root_tree is not None and self._bounded().commit(head).tree == index.root_tree:
+        if index.root_tree is not None and self._tree(head) == index.root_tree:
             return {entry.path: (entry.mode, entry.oid) for entry in entries if not entry.intent_to_add}
         listed = self._bounded().list_tree(head, sizes=False)
         return {entry.path: (int(entry.mode, 8), entry.oid) for entry in listed}
+
+    def _tree(self, commit: str) -> str:
+        return self._memory.tree(commit, lambda oid: self._bounded().commit(oid).tree)
 
     def _compare_entries(
         self, entries: Iterable[IndexEntry], head: Mapping[bytes, tuple[int, str]], index_mtime: int
@@ -295,6 +316,8 @@ class _Comparison:
             if number % _CLOCK_EVERY == 0:
                 self._budget.left()
             seen.add(entry.path)
+            if self._is_untouched(entry, head, index_mtime):
+                continue
             if entry.stage:
                 changes[entry.path] = "conflicted"
                 continue
@@ -312,6 +335,46 @@ class _Comparison:
         for path in head.keys() - seen:
             changes[path] = "deleted"
         return suspects
+
+    def _is_untouched(
+        self, entry: IndexEntry, head: Mapping[bytes, tuple[int, str]], index_mtime: int
+    ) -> bool:
+        """Whether the common case holds: an ordinary file, staged as it is in HEAD, with the status of the index.
+
+        The rules are those of `_settled`, written out: this runs for every file at every question.
+        """
+        path, mode, oid, stage, assumed, skipped, intended, known = entry
+        if (
+            stage
+            or assumed
+            or skipped
+            or intended
+            or mode & 0o170000 != _REGULAR
+            or head.get(path) != (mode, oid)
+        ):
+            return False
+        if not self._parent_is_directory(path.rpartition(b"/")[0]):
+            return False
+        try:
+            status = os.lstat(self._prefix + path)
+        except (OSError, ValueError):
+            return False
+        modified = status.st_mtime_ns
+        if (
+            status.st_mode & 0o170000 != _REGULAR
+            or status.st_size & 0xFFFFFFFF != known[9]
+            or modified != known[2] * 10**9 + known[3]
+            or modified >= index_mtime
+        ):
+            return False
+        if _WINDOWS:
+            return True
+        settings = self._settings
+        return (
+            status.st_ino & 0xFFFFFFFF == known[5]
+            and (not settings.trust_ctime or status.st_ctime_ns == known[0] * 10**9 + known[1])
+            and (not settings.file_mode or bool(status.st_mode & 0o100) == bool(mode & 0o100))
+        )
 
     def _compare_entry(
         self, entry: IndexEntry, wanted: tuple[int, str], index_mtime: int
@@ -428,6 +491,14 @@ class _Comparison:
 
     def _hash_file(self, path: bytes, status: os.stat_result) -> tuple[str, bool] | None:
         """The id of a file's raw content, and whether it has a line that ends with CR LF; None if unreadable."""
+        return self._memory.content(
+            os.path.join(self._root, path),
+            self._repository.object_format,
+            status,
+            lambda: self._hash_anew(path, status),
+        )
+
+    def _hash_anew(self, path: bytes, status: os.stat_result) -> tuple[str, bool] | None:
         self._budget.spend(status.st_size)
         digest = hashlib.new(self._repository.object_format, usedforsecurity=False)
         digest.update(b"blob %d\0" % status.st_size)
@@ -467,7 +538,9 @@ class _Comparison:
             return "submodule"
         if self._depth >= _MAX_DEPTH:
             raise _Exhausted
-        state = _Comparison(inner, self._budget, self._environ, depth=self._depth + 1).state()
+        state = _Comparison(
+            inner, self._budget, self._environ, self._memory, depth=self._depth + 1, head=head
+        ).state()
         self._found.warnings.update(warning.kind for warning in state.warnings)
         return "submodule" if state.dirty else None
 

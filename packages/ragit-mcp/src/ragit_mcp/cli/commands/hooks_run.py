@@ -6,10 +6,10 @@ import sys
 import time
 from typing import Any
 
+from mcpkit.terminal.visible import one_line
 from ragit_mcp.cli.commands.ingest import ingest_and_record
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.parsing import usage_error
-from ragit_mcp.cli.visible import one_line
 from ragit_mcp.cli.wording import counted
 from ragit_mcp.errors import RagitError
 from ragit_mcp.hooks.running import run_hook

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeway_mcp.cli.screen import Screen
-from mergeway_mcp.visible import visible
+from mcpkit.terminal.screen import Screen
+from mcpkit.terminal.visible import visible
 
 cells = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 

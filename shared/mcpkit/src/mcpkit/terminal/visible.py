@@ -1,7 +1,10 @@
-"""Text of a repository as it may safely reach a terminal.
+"""Text of a repository as it may safely reach a terminal or a log.
 
-Documents, file names and messages that somebody else wrote can hold escape sequences that repaint the screen, and
-characters that turn text round or hide it. Whatever has no visible shape is shown as its code.
+Documents, file names, identifiers and messages that somebody else wrote can hold escape sequences that repaint the
+screen, line ends that forge a log's next line, and characters that turn text round or hide it. Whatever has no visible
+shape is shown as its code.
+
+Standard library only; engines put it into their messages, too.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from typing import Final
 
 __all__ = ["one_line", "visible", "visible_json"]
 
+# Printable ASCII needs no look; everything else is asked for one by one.
 _SUSPECT: Final = re.compile(r"[^ -~]")
 # In JSON the C0 controls are escaped already; DEL, C1, format characters and lone surrogates are not.
 _UNSEEN_IN_JSON: Final = re.compile(
@@ -20,7 +24,7 @@ _UNSEEN_IN_JSON: Final = re.compile(
 
 def visible(text: str) -> str:
     r"""The text with every character that has no visible shape written as `\x1b`, `\u202e` or `\U000e0001`."""
-    return _SUSPECT.sub(lambda match: _shown(match[0]), text)
+    return _SUSPECT.sub(_shown, text)
 
 
 def one_line(text: str) -> str:
@@ -30,10 +34,11 @@ def one_line(text: str) -> str:
 
 def visible_json(text: str) -> str:
     r"""A JSON document in which such characters are escapes, so that its meaning stays and a terminal obeys nothing."""
-    return _UNSEEN_IN_JSON.sub(lambda match: _json_escape(match[0]), text)
+    return _UNSEEN_IN_JSON.sub(_json_escape, text)
 
 
-def _shown(character: str) -> str:
+def _shown(match: re.Match[str]) -> str:
+    character = match[0]
     if character.isprintable():
         return character
     code = ord(character)
@@ -42,8 +47,8 @@ def _shown(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def _json_escape(character: str) -> str:
-    code = ord(character)
+def _json_escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
     code -= 0x10000
