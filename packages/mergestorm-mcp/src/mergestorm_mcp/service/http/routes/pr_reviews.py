@@ -62,7 +62,7 @@ def routes() -> list[Route]:
     """Reviews of pull requests."""
     return [
         endpoint("GET", "/api/v1/stacks/pr-review", _read, query=_ReviewQuery),
-        endpoint("POST", "/api/v1/stacks/pr-review/dismiss", _dismiss, body=_DismissBody),
+        endpoint("POST", "/api/v1/stacks/pr-review/dismiss", _dismiss, body=_DismissBody, max_body=1 << 20),
     ]
 
 

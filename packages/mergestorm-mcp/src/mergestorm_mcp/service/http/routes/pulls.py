@@ -43,7 +43,7 @@ def routes() -> list[Route]:
     """Pull requests."""
     return [
         endpoint("GET", "/api/v1/stacks/pulls", _find, query=_PullQuery),
-        endpoint("POST", "/api/v1/stacks/pulls", _open, body=_PullBody, max_body=512 * 1024),
+        endpoint("POST", "/api/v1/stacks/pulls", _open, body=_PullBody, max_body=1 << 20),
         endpoint("POST", "/api/v1/stacks/pull-claims", _claim, body=_ClaimBody),
     ]
 

@@ -30,7 +30,13 @@ def routes() -> list[Route]:
         endpoint("GET", "/api/v1/settings", _read),
         endpoint("PATCH", "/api/v1/settings", _change, body=SettingsBody),
         endpoint("GET", "/api/v1/repo-settings", _read_repositories, query=_Which),
-        endpoint("PATCH", "/api/v1/repo-settings", _change_repository, body=RepositorySettingsBody),
+        endpoint(
+            "PATCH",
+            "/api/v1/repo-settings",
+            _change_repository,
+            body=RepositorySettingsBody,
+            max_body=1 << 20,
+        ),
     ]
 
 
