@@ -26,6 +26,9 @@ Progress = Callable[[float, float | None, str], Awaitable[None]]
 
 _MAX_LINE: Final = 20_000
 _MAX_CELL: Final = 300
+_IDS: Final = frozenset({"stack", "job"})
+"""Headers of columns whose values go into the next command."""
+
 _STYLES: Final = {
     **dict.fromkeys(("approve", "approved", "completed", "landed", "clean", "success", "on"), "green"),
     **dict.fromkeys(("failed", "failure", "bounced", "conflict", "request_changes", "quota_exceeded"), "red"),
@@ -90,7 +93,8 @@ class Terminal:
 
         table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold" if self._colour else "none")
         for header in headers:
-            table.add_column(header, overflow="fold")
+            # An id that is broken over two lines cannot be copied; the other columns give way.
+            table.add_column(header, overflow="fold", no_wrap=header in _IDS)
         for row in cells:
             table.add_row(*(Text(cell, style=_STYLES.get(cell, "") if self._colour else "") for cell in row))
         with self._hidden():
