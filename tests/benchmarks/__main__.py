@@ -32,6 +32,7 @@ from tests.benchmarks.ragit_start import memory as memory_of_ragit
 from tests.benchmarks.ragit_start import starts as starts_of_ragit
 from tests.benchmarks.records import Generated, generate
 from tests.benchmarks.start import idle_memory, starts
+from tests.benchmarks.storm import StormScale, storm
 from tests.benchmarks.warm import first_answer, warm_calls
 
 
@@ -69,6 +70,7 @@ class Scale(NamedTuple):
         http: Rounds of HTTP stretches.
         http_seconds: Length of such a stretch.
         ragit: The same of ragit.
+        storm: The same of mergestorm.
     """
 
     sizes: tuple[tuple[int, int], ...]
@@ -79,20 +81,24 @@ class Scale(NamedTuple):
     http: int
     http_seconds: float
     ragit: RagitScale
+    storm: StormScale
 
 
 SCALES: Final = {
     "full": Scale(
         ((10_000, 1_000), (100_000, 1_000)), 11, 201, (5, 3), 3, 9, 2.0,
         RagitScale(1_000, (10_000, 100_000), indexing=5, starts=11, memory=3, commits=30, queries=61),
+        StormScale(11, 201, 3, 4, 15.0, 5, 25, 16_384),
     ),
     "quick": Scale(
         ((2_000, 200), (10_000, 1_000)), 5, 101, (3, 3), 3, 3, 1.0,
         RagitScale(200, (2_000, 10_000), indexing=3, starts=5, memory=1, commits=30, queries=21),
+        StormScale(5, 101, 1, 2, 5.0, 3, 25, 16_384),
     ),
     "tiny": Scale(
         ((40, 4),), 1, 2, (1,), 1, 1, 0.05,
         RagitScale(5, (60,), indexing=1, starts=1, memory=1, commits=2, queries=4),
+        StormScale(1, 2, 1, 1, 0.1, 1, 2, 64),
     ),
 }  # fmt: skip
 
@@ -107,6 +113,7 @@ def groups(
 ) -> Mapping[str, Callable[[], Iterable[Found]]]:
     """What can be measured, by name."""
     return {
+        "mergestorm": lambda: [storm(scale.storm, folder)],
         "start": lambda: [starts(rounds=scale.starts), idle_memory(folder, rounds=max(1, scale.starts // 3))],
         "warm": lambda: (warm_calls(made, folder, rounds=scale.warm) for made in repositories()),
         "load": lambda: (
@@ -169,7 +176,7 @@ def _machine() -> Fact:
 
 def main() -> int:
     """The command line."""
-    names = [*MERGEWAY, *RAGIT]
+    names = [*MERGEWAY, *RAGIT, "mergestorm"]
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks", description="Measure everything beside its peers."
     )

@@ -143,8 +143,12 @@ def peak_resident(pid: int) -> int:
 class StdioServer:
     """A server over its stdin and stdout, after the handshake."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str] | None = None) -> None:
         """Start it and shake hands.
+
+        Args:
+            command: The program and its arguments.
+            variables: Environment variables beside this process's own.
 
         Raises:
             RuntimeError: it refused or ended.
@@ -154,7 +158,7 @@ class StdioServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment(),
+            env={**environment(), **(variables or {})},
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -20,6 +20,7 @@ FIGURES = {
     "ragit-ingest": 3,
     "ragit-memory": 2,
     "ragit-query": 4,
+    "mergestorm": 4,
 }
 
 
@@ -57,4 +58,4 @@ def test_the_tables_are_markdown_with_the_target_beside_each_ratio(run_module: R
 @pytest.mark.timeout(7_200)
 def test_the_full_run_reports_every_figure(run_module: Run) -> None:
     report = json.loads(run_module("", "--json"))
-    assert len(report["figures"]) == 5 + 2 * (4 + 1 + 2) + 3 + 2 + 3 + 2 + 2 * 4
+    assert len(report["figures"]) == 5 + 2 * (4 + 1 + 2) + 3 + 2 + 3 + 2 + 2 * 4 + 4

@@ -39,6 +39,8 @@ __all__ = [
     "config_directory",
     "config_path",
     "delete_config",
+    "is_forbidden_address",
+    "is_literal",
     "is_loopback",
     "key_display",
     "load_config",
@@ -60,6 +62,8 @@ _METADATA_NAMES: Final = frozenset({"metadata", "metadata.google.internal", "met
 _METADATA_ADDRESSES: Final = frozenset(
     ipaddress.ip_address(address) for address in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192")
 )
+# Where the last four bytes are an IPv4 address that a gateway connects to.
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +301,17 @@ def is_loopback(base: str) -> bool:
     return address is not None and address.is_loopback
 
 
+def is_literal(host: str) -> bool:
+    """Whether a host is an address and no name."""
+    return _literal(host) is not None
+
+
+def is_forbidden_address(text: str) -> bool:
+    """Whether keys are never sent to a literal address: link-local, metadata, unspecified, multicast, or no address."""
+    address = _literal(text)
+    return address is None or _forbidden(text, address)
+
+
 def key_display(key: str) -> str:
     """A key as it may be shown: its beginning, and never all of it."""
     return key[: min(_SHOWN, len(key) // 2)] + "…" if key else ""
@@ -350,6 +365,8 @@ def _forbidden(host: str, address: ipaddress.IPv4Address | ipaddress.IPv6Address
     inner = [address]
     if isinstance(address, ipaddress.IPv6Address):
         inner += [item for item in (address.ipv4_mapped, address.sixtofour) if item is not None]
+        if address in _NAT64:
+            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return any(
         item.is_link_local or item.is_unspecified or item.is_multicast or item in _METADATA_ADDRESSES
         for item in inner

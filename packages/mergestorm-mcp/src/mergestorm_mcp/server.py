@@ -9,6 +9,7 @@ from fastmcp import FastMCP
 
 from mcpkit.server import KitTool, create_server
 from mergestorm_mcp import __version__
+from mergestorm_mcp.fault_reports import mask_reports
 from mergestorm_mcp.icons import ICONS
 from mergestorm_mcp.instructions import INSTRUCTIONS
 from mergestorm_mcp.runtime import Runtime
@@ -66,6 +67,7 @@ def create(runtime: Runtime | None = None) -> FastMCP[Any]:
         website_url="https://mergestorm.ai",
         icons=ICONS,
     )
+    mask_reports(world.environment)
     found: dict[str, KitTool] = {}
     for name in _MODULES:
         for tool in import_module(f"mergestorm_mcp.tools.{name}").tools(world):

@@ -61,6 +61,7 @@ def test_any_other_form_is_refused(given: str) -> None:
         "[fe80::1%25eth0]",
         "[::ffff:169.254.169.254]",
         "[2002:a9fe:a9fe::]",
+        "[64:ff9b::a9fe:a9fe]",
         "[fd00:ec2::254]",
         "100.100.100.200",
         "metadata.google.internal",

@@ -140,10 +140,18 @@ async def test_a_terminal_sees_a_live_line_on_stderr_only(mg: Any, showing: Any,
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot send SIGINT or SIGTERM to one child")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    ("name", "shell"),
+    [
+        ("SIGINT", []),
+        ("SIGTERM", []),
+        # As a shell starts it in the background: with SIGINT ignored.
+        ("SIGTERM", ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]),
+    ],
+)
 @pytest.mark.anyio
 async def test_a_stopped_watch_is_exit_130_without_a_line_and_with_a_document(
-    name: str, showing: Any, green_stack: Any, service: Any, folders: dict[str, str]
+    name: str, shell: list[str], showing: Any, green_stack: Any, service: Any, folders: dict[str, str]
 ) -> None:
     script = showing(green_stack)
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MERGESTORM_")}
@@ -152,7 +160,7 @@ async def test_a_stopped_watch_is_exit_130_without_a_line_and_with_a_document(
         "MERGESTORM_API_URL": service.base,
         "MERGESTORM_API_KEY": "msk_live_x_0123",
     }
-    command = [sys.executable, "-m", "mergestorm_mcp.mg.main", "stack", "watch", ID, "--json"]
+    command = [*shell, sys.executable, "-m", "mergestorm_mcp.mg.main", "stack", "watch", ID, "--json"]
     child = subprocess.Popen(  # noqa: ASYNC220 - starting takes no time; what is waited for is the watch
         command,
         env={**kept, **variables},

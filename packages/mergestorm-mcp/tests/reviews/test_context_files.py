@@ -158,6 +158,52 @@ def test_mergestorm_s_configuration_is_never_read(environment: Environment, fold
     refused(read_context_files, inside, folders["home"], ["innocent"])
 
 
+@pytest.mark.skipif(not os.path.ismount("/proc"), reason="this system has no /proc")
+@pytest.mark.parametrize(
+    "name", ["/proc/self/environ", "/proc/self/status", "proc/version", "/proc/self/cwd/x"]
+)
+def test_what_the_kernel_shows_as_files_is_never_read(folders: dict[str, str], name: str) -> None:
+    everything = Environment({"MERGESTORM_SANDBOX_ROOT": "/"}, folders["home"], "/")
+    refused(read_context_files, everything, None, [name])
+
+
+@pytest.mark.skipif(not os.path.ismount("/proc"), reason="this system has no /proc")
+@pytest.mark.parametrize("way", ["/proc/self/environ", "/proc/self/root", "/proc/self/cwd", "/dev/fd"])
+def test_links_into_proc_lead_nowhere(work: Path, read: Any, folders: dict[str, str], way: str) -> None:
+    (work / "way").symlink_to(way)
+    outside = Path(folders["outside"], "x")
+    outside.write_text("outside\n", encoding="utf-8")
+    descriptor = os.open(outside, os.O_RDONLY)
+    try:
+        for name in ("way", f"way{outside}", f"way/{descriptor}"):
+            assert "outside\n" not in refused(read, name)
+    finally:
+        os.close(descriptor)
+
+
+@POSIX
+def test_a_directory_under_two_names_is_one_place(work: Path, folders: dict[str, str]) -> None:
+    (Path(folders["outside"]) / "alias").symlink_to(work)
+    alias = os.path.join(folders["outside"], "alias")
+    for root, cwd in ((alias, folders["work"]), (folders["work"], alias), (alias, alias)):
+        environment = Environment({"MERGESTORM_SANDBOX_ROOT": root}, folders["home"], folders["outside"])
+        found = read_context_files(environment, cwd, ["sub/a.txt", os.path.join(alias, "top.txt")])
+        assert [file["path"] for file in found] == ["sub/a.txt", "top.txt"]
+        refused(read_context_files, environment, cwd, ["../outside/alias/../x"])
+
+
+@POSIX
+def test_a_root_in_another_case_is_another_place(work: Path, read: Any, folders: dict[str, str]) -> None:
+    other = Path(folders["work"].upper())
+    if other.exists():
+        pytest.skip("this file system tells no cases apart")
+    sibling = Path(folders["work"]).with_name("WORK")
+    sibling.mkdir()
+    (sibling / "x").write_text("outside\n", encoding="utf-8")
+    for name in ("../WORK/x", str(sibling / "x")):
+        assert "outside\n" not in refused(read, name)
+
+
 def test_a_home_directory_that_nobody_chose_is_no_sandbox(folders: dict[str, str]) -> None:
     Path(folders["home"], "a.txt").write_text("x", encoding="utf-8")
     with pytest.raises(CommandError) as error:

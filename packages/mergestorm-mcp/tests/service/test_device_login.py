@@ -149,7 +149,7 @@ def test_pages_load_nothing_and_escape_what_they_were_given(untouched: LocalServ
         == labelled
         == {"user_code", "account", "token"}
     )
-    assert untouched.client(None).get("/").status_code == 200
+    assert untouched.client(None).get("/").status_code == 403
 
 
 def test_codes_are_stored_as_hashes(service: LocalService) -> None:

@@ -77,8 +77,7 @@ def _parse(arguments: Sequence[str]) -> str:
             return argument
         name, equals, value = argument.partition("=")
         if name != "--cwd":
-            shown = "".join(char if char.isprintable() else "?" for char in argument)[:80]
-            raise _Refused(f"unsupported ragit-mcp argument: {shown}")
+            raise _Refused(f"unsupported ragit-mcp argument: {_shown(argument)}")
         if place:
             raise _Refused("--cwd may be provided only once")
         if not equals:
@@ -87,6 +86,15 @@ def _parse(arguments: Sequence[str]) -> str:
             raise _Refused("--cwd requires a non-empty path")
         place = value
     return place
+
+
+def _shown(argument: str) -> str:
+    """An argument as it may be repeated: a secret that was put in the wrong place is not."""
+    from mcpkit.secrets import mask  # only for a command line that is wrong
+
+    name = argument.lstrip("-")  # a dash would join a token and count as part of a name
+    safe = argument[: len(argument) - len(name)] + mask(name).text
+    return "".join(char if char.isprintable() else "?" for char in safe)[:80]
 
 
 def _top(place: str) -> str:

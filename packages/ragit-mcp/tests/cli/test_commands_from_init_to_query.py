@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,6 +153,16 @@ def test_doctor_is_content_with_a_fresh_index(cli: Any, indexed: Any) -> None:
     done = cli("doctor")
     assert done.code == 0
     assert "FAIL" not in done.out
+
+
+def test_init_outside_a_repository_says_what_makes_one(cli: Any, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    done = cli("init", "--yes", "--cwd", bare, "--format", "json")
+    assert done.reply["error"]["code"] == "REPOSITORY_UNUSABLE"
+    command = done.reply["error"]["recovery"]["command"].split()
+    assert cli(*command[1:], "--yes", "--cwd", bare).code == 0
+    assert (bare / ".ragit" / "config.toml").is_file()
 
 
 def test_init_makes_a_repository_where_there_is_none(cli: Any, tmp_path: Any) -> None:

@@ -165,6 +165,25 @@ def test_a_value_that_does_not_fit_leaves_the_file_alone(
 
 
 @pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("embedding.base_url", "https://user:hunter2secret@host.example"),
+        ("embedding.model", "sk-" + "a1B2c3D4e5" * 3),
+        ("project.name", "ghp_" + "a1B2c3D4e5F6" * 3),
+        ("ingest.include", "docs/**,password=Zx81kQ77plm"),
+    ],
+)
+def test_a_secret_is_not_written_to_a_file_that_is_committed(
+    repository: Path, written: Write, key: str, text: str
+) -> None:
+    path = written("[retrieval]\ntop_k = 5\n")
+    with pytest.raises(ConfigError) as caught:
+        set_value(repository, key, text)
+    assert (caught.value.code, caught.value.details) == ("CONFIG_VALUE_INVALID", {"key": key})
+    assert path.read_text(encoding="utf-8") == "[retrieval]\ntop_k = 5\n"
+
+
+@pytest.mark.parametrize(
     "key", ["", "top_k", "retrieval", "retrieval.", ".top_k", "Retrieval.top_k", "trust.hosts", "x" * 10_000]
 )
 def test_a_key_that_is_no_setting_of_a_repository_is_refused(

@@ -16,6 +16,7 @@ import pytest
 
 from mcpkit.surface import LATEST_HANDSHAKE_VERSION, Surface
 from mcpkit.testing import connect_memory
+from ragit_mcp.config import PROVIDERS, SETTINGS, load_config
 from ragit_mcp.errors import ERRORS
 from ragit_mcp.main import SURFACE
 from ragit_mcp.server.tools import create
@@ -99,11 +100,13 @@ def test_the_tools_page_has_an_example_and_every_argument_of_each_tool() -> None
         assert missing == []
 
 
-@pytest.mark.parametrize("page", ["quickstart.md", "tools.md", "security.md"])
+@pytest.mark.parametrize("page", ["quickstart.md", "tools.md", "security.md", "embedding.md", "ranking.md"])
 def test_codes_and_links_of_a_page_exist(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     codes = set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", text))
-    assert {code for code in codes if not code.startswith(("RAGIT_", "OPENAI_", "OLLAMA_"))} <= set(ERRORS)
+    assert {code for code in codes if not code.startswith(("RAGIT_", "OPENAI_", "OLLAMA_", "XDG_"))} <= set(
+        ERRORS
+    )
     links = re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)", text)
     assert [link for link in links if not (DOCS / link).exists()] == []
 
@@ -113,3 +116,18 @@ def test_every_code_is_on_the_page_of_errors_with_its_recovery(code: str) -> Non
     page = (DOCS / "errors.md").read_text(encoding="utf-8")
     (row,) = [line for line in page.splitlines() if line.startswith(f"| `{code}` |")]
     assert row.rstrip(" |").rpartition("| ")[2].strip("`") == ERRORS[code].recovery
+
+
+def test_the_page_of_providers_names_each_and_shows_settings_that_are_read(tmp_path: Path) -> None:
+    page = (DOCS / "embedding.md").read_text(encoding="utf-8")
+    assert {name for name in PROVIDERS if f"| `{name}` |" in page} == set(PROVIDERS)
+    shown = re.findall(r"```toml[^\n]*\n(.*?)```", page, re.DOTALL)
+    assert len(shown) >= 3
+    for number, text in enumerate(shown):
+        own = tmp_path / f"{number}.toml"
+        own.write_text(text, encoding="utf-8")
+        config = load_config(None, environ={"RAGIT_USER_CONFIG": str(own)})
+        assert not config.warnings, (text, config.warnings)
+    named = re.findall(r"ragit config set (\S+)", page)
+    assert [key for key in named if key not in SETTINGS] == []
+    assert set(re.findall(r"`(embedding\.\w+)`", page)) <= set(SETTINGS)

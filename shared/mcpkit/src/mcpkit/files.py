@@ -63,6 +63,7 @@ MAX_LINKS: Final = 40
 #: Components of one path, those that links bring in included.
 MAX_PATH_COMPONENTS: Final = 512
 _MAX_PATH_CHARACTERS: Final = 32_768
+_PIECE_BYTES: Final = 1 << 20
 _CHUNK: Final = 1 << 20
 
 _HAS_DIRECTORY_DESCRIPTORS: bool = (
@@ -461,12 +462,19 @@ def _stream(descriptor: int, max_bytes: int) -> BinaryIO:
 
 
 def _read_all(stream: BinaryIO, max_bytes: int) -> bytes:
-    # One byte more than allowed: a file may grow after its size was read, and /proc tells no size at all.
+    """The rest of a stream. Asking for the limit at once would set that much memory aside for every small file."""
+    pieces: list[bytes] = []
+    left = max_bytes + 1  # one byte more than allowed: a file may grow, and /proc tells no size at all
     with _coded():
-        data = stream.read(max_bytes + 1)
-    if len(data) > max_bytes:
+        asked = min(os.fstat(stream.fileno()).st_size + 1, left)
+        while asked:
+            piece = stream.read(asked)
+            pieces.append(piece)
+            left -= len(piece)
+            asked = min(_PIECE_BYTES, left) if len(piece) == asked else 0
+    if not left:
         raise FileAccessError("too_large", f"is larger than {max_bytes} bytes")
-    return data
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _list_directory(

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -333,3 +334,22 @@ def test_importing_the_room_loads_no_framework() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
     assert answer.stdout.strip() == b"[]"
+
+
+def test_reading_a_small_file_sets_no_memory_aside_for_the_largest(tmp_path: Path) -> None:
+    (tmp_path / "small").write_bytes(b"x" * 100)
+    tracemalloc.start()
+    try:
+        assert read_below(tmp_path, "small", max_bytes=1 << 40) == b"x" * 100
+        assert read_regular(tmp_path / "small", max_bytes=1 << 40) == b"x" * 100
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="files without a size are those of Linux")
+def test_a_file_that_tells_no_size_is_read_whole_or_refused() -> None:
+    assert b"VmPeak" in read_regular("/proc/self/status", max_bytes=100_000)
+    with pytest.raises(FileAccessError) as caught:
+        read_regular("/proc/self/status", max_bytes=100)
+    assert caught.value.kind == "too_large"

@@ -213,3 +213,34 @@ class TestEnding:
                 child.wait(10)
             assert kind_of(lambda: reader.read(oid)) == "git_failed"
             assert reader.read(oid) == b"x"
+
+
+def test_objects_that_a_partial_clone_lacks_are_missing_and_the_rest_is_read(
+    tmp_path: Path, git: Git, sha1_repository: Path
+) -> None:
+    for number in range(6):
+        (sha1_repository / f"{number}.txt").write_bytes(b"text %d" % number)
+    git(sha1_repository, "add", "--all")
+    git(sha1_repository, "commit", "--quiet", "-m", "texts")
+    git(sha1_repository, "config", "uploadpack.allowFilter", "true")
+    copy = tmp_path / "copy"
+    git(
+        tmp_path,
+        "clone",
+        "--quiet",
+        "--no-checkout",
+        "--filter=blob:none",
+        sha1_repository.as_uri(),
+        str(copy),
+    )
+    git(copy, "checkout", "--quiet", "HEAD", "--", "1.txt", "4.txt")
+    oids = [git(copy, "rev-parse", f"HEAD:{number}.txt").decode().strip() for number in range(6)]
+    with Repository.open(copy).blobs() as reader:
+        answers = [outcome(answer) for _, answer in reader.read_many(oids)]
+        assert answers == ["missing_object", b"text 1", *["missing_object"] * 2, b"text 4", "missing_object"]
+        assert kind_of(lambda: reader.read(oids[0])) == "missing_object"
+        assert reader.read(oids[1]) == b"text 1"
+        assert kind_of(lambda: reader.header(oids[2])) == "missing_object"
+        assert reader.header(oids[4]).size == 6
+    count = git(copy, "count-objects", "-v")
+    assert b"in-pack: 4" in count or b"in-pack: 2" in count  # nothing was fetched meanwhile

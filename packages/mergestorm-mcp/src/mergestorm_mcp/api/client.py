@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import httpx
 
+from mergestorm_mcp.api.network import CheckedClient, CheckedNetwork, Resolver, resolve
 from mergestorm_mcp.clock import Clock
 from mergestorm_mcp.config import Access, is_loopback
 from mergestorm_mcp.errors import CommandError, ConnectionFailed, RequestTimeout
@@ -78,10 +79,14 @@ class Connections:
 
     Args:
         transport: what carries requests instead of the network; for tests.
+        resolver: finds the addresses of a service's name; the system's unless told.
     """
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self, transport: httpx.AsyncBaseTransport | None = None, resolver: Resolver = resolve
+    ) -> None:
         self._transport = transport
+        self._network = CheckedNetwork(resolver)
         self._pools: dict[bool, httpx.AsyncClient] = {}
 
     def pool(self, base: str) -> httpx.AsyncClient:
@@ -93,7 +98,8 @@ class Connections:
         direct = is_loopback(base)
         if direct not in self._pools:
             try:
-                self._pools[direct] = httpx.AsyncClient(
+                self._pools[direct] = CheckedClient(
+                    self._network,
                     transport=self._transport,
                     trust_env=not direct,
                     follow_redirects=False,

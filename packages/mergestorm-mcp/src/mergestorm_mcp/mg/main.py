@@ -80,10 +80,19 @@ def _started(values: dict[str, Any]) -> int:
         terminal = Terminal(colour=not runtime.environment.text("NO_COLOR"))
         try:
             return await run(values, runtime, terminal)
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: a fault of ours is reported without keys
+            from mergestorm_mcp.fault_reports import masked_report
+
+            sys.stderr.write(masked_report(error, runtime.environment))
+            return EXIT_GENERIC
         finally:
             await runtime.aclose()
 
     # A supervisor ends a watch with SIGTERM; it is to end as Ctrl+C does, with its document and connections closed.
+    # A shell that puts a command into the background may have it ignore Ctrl+C, and SIGTERM would be ignored with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         return anyio.run(inside)

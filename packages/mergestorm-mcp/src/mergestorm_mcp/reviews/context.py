@@ -2,13 +2,15 @@
 
 Contract section 4. Files are opened by walking down from the sandbox root with every directory held open, so that
 exchanging one for a link between check and read gains nothing (`mcpkit.files`). Links that stay inside the root are
-followed, once. Git's own data and Mergestorm's configuration are refused under whatever name they are reached.
+followed, once. Git's own data, Mergestorm's configuration and what the kernel shows as files (an environment with a key
+in it, for one) are refused under whatever name they are reached.
 
 Blocking: call it in a thread.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -104,10 +106,13 @@ class _Private:
         self._root = root
         self._directory = os.path.realpath(config_directory(environment)) if environment.home else None
         self._files = set(_identities(self._directory)) if self._directory is not None else set()
+        self._devices = set(_kernel_devices())
 
     def holds(self, place: str, status: os.stat_result) -> bool:
-        """Whether a file found at `place` below the root is git's or Mergestorm's own."""
+        """Whether a file found at `place` below the root is git's, Mergestorm's or the kernel's own."""
         parts = place.split("/")
+        if status.st_dev in self._devices:
+            return True
         if any(part.casefold() == ".git" for part in parts) or (status.st_dev, status.st_ino) in self._files:
             return True
         path = os.path.join(self._root, *parts)
@@ -121,6 +126,14 @@ class _Private:
             if above == below:
                 break
         return False
+
+
+def _kernel_devices() -> Iterator[int]:
+    """Device numbers of file systems whose files are answers of the kernel; they matter to a root like `/`."""
+    for place in ("/proc", "/sys"):
+        with contextlib.suppress(OSError):
+            if os.path.ismount(place):
+                yield os.stat(place).st_dev
 
 
 def _identities(directory: str) -> Iterator[tuple[int, int]]:
@@ -137,11 +150,11 @@ def _read(root: str, stand: str, name: str, shown: str, private: _Private) -> tu
     if not name.strip():
         raise usage(f"{shown} is blank; name a file.")
     try:
-        found = locate_below(root, os.path.join(stand, name), follow_links=True)
+        found = locate_below(root, _under_its_root(root, os.path.join(stand, name)), follow_links=True)
         # The place found, and no further link: a file exchanged since then is refused.
         with open_below(root, found.path, max_bytes=MAX_CONTEXT_FILE * _BYTES) as stream:
             if private.holds(found.path, os.fstat(stream.fileno())):
-                raise usage(f"{shown} belongs to git or to Mergestorm's configuration and is never sent.")
+                raise usage(f"{shown} is git's, Mergestorm's or the system's own and is never sent.")
             data = stream.read(MAX_CONTEXT_FILE * _BYTES + 1)
     except FileAccessError as error:
         if error.kind == "too_large":
@@ -161,6 +174,24 @@ def _read(root: str, stand: str, name: str, shown: str, private: _Private) -> tu
     path = os.path.join(root, *found.path.split("/"))
     origin = stand if lies_below(path, stand) else root
     return os.path.relpath(path, origin).replace(os.sep, "/"), content
+
+
+def _under_its_root(root: str, path: str) -> str:
+    """The path as a place below the real root, where a link outside of it gives the root (or a part) another name.
+
+    Whatever this says is looked at again from the root, so a link that is exchanged meanwhile gains nothing.
+    """
+    if "\0" in path or lies_below(path, root):
+        return path
+    beginning, parts = os.path.splitdrive(path)[0] + os.sep, path.split(os.sep)[1:]
+    for number, part in enumerate(parts, 1):
+        beginning = os.path.join(beginning, part)
+        if not os.path.lexists(beginning):
+            break
+        place = os.path.realpath(beginning)
+        if lies_below(place, root):
+            return os.path.join(place, *parts[number:])
+    return path
 
 
 def _too_long(shown: str) -> CommandError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mergestorm_mcp.api.client import Reply
 from mergestorm_mcp.api.refusals import failed_to, raise_rate_limit, service_words
@@ -11,7 +11,17 @@ from mergestorm_mcp.errors import EXIT_FAILED, CommandError
 from mergestorm_mcp.reviews.poll import review_failed
 from mergestorm_mcp.text import plain
 
-__all__ = ["Refusal", "read_dismissal"]
+__all__ = ["REFUSAL_CODES", "Refusal", "read_dismissal"]
+
+REFUSAL_CODES: Final = frozenset({
+    "forbidden",
+    "invalid_input",
+    "review_mismatch",
+    "review_not_found",
+    "stale_head",
+    "unknown_finding",
+})
+"""Codes that the public page names; a later one of the service is passed on all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +30,7 @@ class Refusal:
 
     Attributes:
         status: HTTP status.
-        code: the service's code: stale_head, review_mismatch, review_not_found, unknown_finding, invalid_input,
-            forbidden, or a later one.
+        code: the service's code, one of `REFUSAL_CODES` or a later one.
         message: its sentence.
     """
 

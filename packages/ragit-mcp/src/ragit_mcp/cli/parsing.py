@@ -246,7 +246,11 @@ def _unknown_command(words: Sequence[str]) -> CommandError:
 
 
 def _unknown_flag(name: str, command: Command, flags: Mapping[str, Flag]) -> CommandError:
-    shown = f"--{name}" if _SHOWABLE.fullmatch(name) and not name.startswith("-") else "that flag"
+    from mcpkit.secrets import find_secrets  # only for a command line that is wrong
+
+    # Looked for here and not only in the reply: behind the dashes a token would not be known for one.
+    showable = _SHOWABLE.fullmatch(name) and not name.startswith("-") and not find_secrets(name)
+    shown = f"--{name}" if showable else "that flag"
     close = difflib.get_close_matches(name, flags, 1)
     hint = f" Did you mean --{close[0]}?" if close else ""
     dashes = " Words that begin with a dash stand after --." if command.argument else ""

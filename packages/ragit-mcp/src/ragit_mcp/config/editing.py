@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpkit.files import FileAccessError, FoundFile, atomic_write_below, locate_below, read_below
+from mcpkit.secrets import find_secrets
 from ragit_mcp.config import toml_text
 from ragit_mcp.config.reading import CONFIG_PATH, not_toml, unreadable, value_from_text
 from ragit_mcp.config.schema import SECTIONS, SETTINGS, Setting, Value, ValueRefused, check_value
@@ -75,6 +76,12 @@ def set_value(root: str | os.PathLike[str], key: str, text: str) -> SetOutcome:
         raise ConfigError(
             "CONFIG_VALUE_INVALID", f"{setting.key} {refused.reason}.", details={"key": setting.key}
         ) from None
+    if find_secrets(text):
+        raise ConfigError(
+            "CONFIG_VALUE_INVALID",
+            f"{setting.key} may not hold a secret: the file is committed. Keys belong in the environment.",
+            details={"key": setting.key},
+        )
     before, mode = _present(root)
     after = edit_text(before, setting, value)
     if after != before:

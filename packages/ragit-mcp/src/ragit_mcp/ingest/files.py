@@ -17,7 +17,7 @@ from typing import Final
 from mcpkit.files import FileAccessError, atomic_write_below, locate_below
 from ragit_mcp.errors import IngestError
 from ragit_mcp.snapshots.repository import refuse_links
-from ragit_mcp.store.layout import MANIFEST_DIR, RUNTIME_DIR, STORE_DIR, TRANSACTIONS_DIR
+from ragit_mcp.store.layout import CACHE_DIR, MANIFEST_DIR, RUNTIME_DIR, STORE_DIR, TRANSACTIONS_DIR
 
 __all__ = [
     "IGNORED",
@@ -48,6 +48,10 @@ artifacts/session/
 artifacts/harness/
 """
 _IGNORE_FILE: Final = ".ragit/.gitignore"
+#: In each directory of the index.
+_IGNORE_ALL: Final = "*\n"
+#: Made by others, if at all; seen to by the first ingest that finds them.
+_LATER_DIRECTORIES: Final = (CACHE_DIR, ".ragit/log", ".ragit/reports", ".ragit/security")
 _FILE_MODE: Final = 0o644
 _COPY_BYTES: Final = 8 << 20
 _EXTRA_FLAGS: Final[int] = (
@@ -88,7 +92,7 @@ def coded_write_errors() -> Iterator[None]:
 
 
 def ensure_directories(root: str) -> None:
-    """Make the directories of the index, and `.ragit/.gitignore` where there is none.
+    """Make the directories of the index, and what keeps them out of git where that is not there.
 
     Raises:
         SnapshotError: `SNAPSHOT_STORE_UNAVAILABLE`, reason `link`.
@@ -100,11 +104,20 @@ def ensure_directories(root: str) -> None:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(os.path.join(root, *place.split("/")))
     refuse_links(root)
+    _write_where_missing(root, _IGNORE_FILE, IGNORED)
+    # Untracked themselves, so they stay when a branch without ragit is checked out: without them the next `git add`
+    # there would take the index along.
+    for place in (STORE_DIR, MANIFEST_DIR, RUNTIME_DIR, *_LATER_DIRECTORIES):
+        if os.path.isdir(os.path.join(root, *place.split("/"))):
+            _write_where_missing(root, f"{place}/.gitignore", _IGNORE_ALL)
+
+
+def _write_where_missing(root: str, path: str, text: str) -> None:
     try:
-        locate_below(root, _IGNORE_FILE)
+        locate_below(root, path)
     except FileAccessError as error:
         if error.kind == "not_found":
-            write_small_file(root, _IGNORE_FILE, IGNORED.encode())
+            write_small_file(root, path, text.encode())
 
 
 def write_small_file(root: str, path: str, data: bytes) -> None:

@@ -91,7 +91,13 @@ class BlobReader:
             if self._headers is None:
                 self._headers = self._converse("--batch-check")
             self._headers.ask(oid)
-            return self._headers.answer_header(oid)
+            try:
+                return self._headers.answer_header(oid)
+            except GitError:
+                if self._headers.ended:
+                    self._headers.close()
+                    self._headers = None
+                raise
 
     def read(self, oid: str, *, max_bytes: int | None = None, expect: str | None = "blob") -> bytes:
         """The whole content of one object.
@@ -152,7 +158,13 @@ class BlobReader:
                 self._drop()
 
     def _take(self, conversation: _Conversation, oid: str, limit: int, expect: str | None) -> bytes:
-        header = conversation.answer_header(oid)
+        try:
+            header = conversation.answer_header(oid)
+        except GitError:
+            if conversation.ended:
+                conversation.close()
+                self._content = None
+            raise
         too_large = header.size > limit
         if not too_large and (expect is None or header.type == expect):
             return conversation.answer_content(header.size)
@@ -216,6 +228,8 @@ class _Conversation:
         self._cancel = cancel
         self._deadline = time.monotonic() + timeout
         self._waiting = False
+        #: Git has ended over the object last asked for; whatever was asked after it has to be asked of a new one.
+        self.ended = False
         self._over = threading.Event()
         self._child = Child(["cat-file", mode], environment=environment, feed=True)
         self._watch = threading.Thread(target=self._watch_clock, name="mcpkit-git-watch", daemon=True)
@@ -225,13 +239,18 @@ class _Conversation:
         try:
             self._child.input.write(oid.encode("ascii") + b"\n")
             self._child.input.flush()
-        except (OSError, ValueError) as error:
+        except OSError:
+            pass  # git has ended; the answer that does not come says over which object
+        except ValueError as error:
             raise self._failure() from error
 
     def answer_header(self, oid: str) -> ObjectHeader:
         self._expect_answer()
         line = self._child.output.readline(_HEADER_BYTES)
         self._waiting = False
+        if not line and self._could_not_fetch(oid):
+            self.ended = True
+            raise GitError("missing_object")
         fields = line.split()
         if len(fields) == 2 and fields[1] == b"missing":
             raise GitError("missing_object")
@@ -262,6 +281,16 @@ class _Conversation:
         self._over.set()
         self._child.close()
         self._watch.join()
+
+    def _could_not_fetch(self, oid: str) -> bool:
+        """Whether git ended because an object of a partial clone is not here and it may not fetch it.
+
+        Git before 2.45 knows no other way to be kept from fetching than to be refused every protocol, and takes that
+        for the end; later ones answer `missing`.
+        """
+        return (
+            self._child.stopped is None and f"could not fetch {oid} from promisor" in self._child.last_words()
+        )
 
     def _expect_answer(self) -> None:
         self._deadline = time.monotonic() + self._timeout

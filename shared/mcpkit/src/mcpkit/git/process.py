@@ -109,6 +109,11 @@ class Child:
         """What git said on stderr so far, cut to a few lines; for logs, never for a client."""
         return bytes(self._errors).decode("utf-8", "backslashreplace").strip()
 
+    def last_words(self) -> str:
+        """What git said on stderr, once it has closed that; `errors` if it does not do so soon."""
+        self._error_pump.join(_AFTERMATH_SECONDS)
+        return self.errors()
+
     def pump(self, target: Callable[[], None]) -> threading.Thread:
         """Start a thread that serves one of the pipes; `close` waits for it."""
         thread = threading.Thread(target=target, name="mcpkit-git", daemon=True)

@@ -581,7 +581,9 @@ class _Comparison:
     def _content(self, path: bytes) -> bytes | None:
         try:
             with open(os.path.join(self._root, path), "rb", opener=_open_file) as stream:
-                content = stream.read(_MAX_IN_MEMORY + 1)
+                # Not the limit itself: that much memory would be set aside for every small file.
+                size = os.fstat(stream.fileno()).st_size
+                content = stream.read(min(size, _MAX_IN_MEMORY) + 1)
         except OSError:
             return None
         self._budget.spend(len(content))

@@ -15,7 +15,6 @@ from mergestorm_mcp.service.http.guard import Guard
 from mergestorm_mcp.service.http.routes import (
     account,
     devices,
-    home,
     issues,
     pr_reviews,
     publication,
@@ -24,6 +23,7 @@ from mergestorm_mcp.service.http.routes import (
     reviews,
     settings,
     stacks,
+    ui,
 )
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.world import World
@@ -45,7 +45,7 @@ def every_route() -> list[Route]:
         pr_reviews,
         stacks,
         document,
-        home,
+        ui,
     )
     return [route for room in rooms for route in room.routes()]
 

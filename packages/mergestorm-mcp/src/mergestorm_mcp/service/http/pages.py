@@ -24,7 +24,17 @@ from starlette.routing import Route
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.world import World
 
-__all__ = ["Page", "Visit", "cookie_name", "entrance", "page"]
+__all__ = [
+    "Page",
+    "Visit",
+    "admission",
+    "answered",
+    "cookie_name",
+    "entrance",
+    "is_trusted",
+    "page",
+    "read_form",
+]
 
 _MAX_FORM: Final = 16 * 1024
 _MAX_FIELDS: Final = 50
@@ -92,8 +102,8 @@ def page(method: str, path: str, handle: Callable[[Visit], Page]) -> Route:
     async def run(request: Request) -> Response:
         world: World = request.app.state.world
         try:
-            form = await _form(request) if method == "POST" else {}
-            visit = Visit(world, dict(request.query_params), form, _trusted(world, request, form))
+            form = await read_form(request) if method == "POST" else {}
+            visit = Visit(world, dict(request.query_params), form, is_trusted(world, request, form))
             shown = await anyio.to_thread.run_sync(handle, visit)
         except Refusal as refusal:
             shown = Page(
@@ -101,7 +111,7 @@ def page(method: str, path: str, handle: Callable[[Visit], Page]) -> Route:
             )
         except ClientDisconnect:
             return Response(status_code=400)
-        return HTMLResponse(_document(shown), shown.status, _HEADERS)
+        return answered(shown)
 
     return Route(path, run, methods=[method])
 
@@ -115,12 +125,22 @@ def entrance(path: str = "/enter") -> Route:
             shown = Page(
                 "Not this link", '<p role="alert">The link is of another run of the service.</p>', 403
             )
-            return HTMLResponse(_document(shown), shown.status, _HEADERS)
-        answer = RedirectResponse("/", 303, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
-        answer.set_cookie(cookie_name(world), world.run_token, httponly=True, samesite="strict", path="/")
-        return answer
+            return answered(shown)
+        return admission(world)
 
     return Route(path, run, methods=["GET"])
+
+
+def admission(world: World) -> Response:
+    """To the page, with the run token in a cookie that scripts cannot read and other sites cannot make use of."""
+    answer = RedirectResponse("/", 303, {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
+    answer.set_cookie(cookie_name(world), world.run_token, httponly=True, samesite="strict", path="/")
+    return answer
+
+
+def answered(shown: Page) -> Response:
+    """A page as an answer."""
+    return HTMLResponse(_document(shown), shown.status, _HEADERS)
 
 
 def cookie_name(world: World) -> str:
@@ -128,12 +148,19 @@ def cookie_name(world: World) -> str:
     return f"mergestorm_local_{urlsplit(world.base_url).port}"
 
 
-def _trusted(world: World, request: Request, form: Mapping[str, str]) -> bool:
+def is_trusted(world: World, request: Request, form: Mapping[str, str]) -> bool:
+    """Whether a request shows the run token, in its form or in the cookie."""
     shown = (form.get("token", ""), request.cookies.get(cookie_name(world), ""))
     return any(hmac.compare_digest(each.encode(), world.run_token.encode()) for each in shown)
 
 
-async def _form(request: Request) -> dict[str, str]:
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form that one of the service's own pages sent.
+
+    Raises:
+        Refusal: 403 `origin_missing`, 415, 413, 408, or 400 `invalid_input`.
+        ClientDisconnect: it did not arrive.
+    """
     if "origin" not in request.headers:
         raise Refusal(403, "origin_missing", "Forms are taken from the pages of the service only.")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -10,7 +10,7 @@ from mcpkit.git import GitError, discover
 from mcpkit.git.process import run_git
 from ragit_mcp.cli.context import Answer, Context
 from ragit_mcp.cli.wording import counted
-from ragit_mcp.errors import CommandError
+from ragit_mcp.errors import CommandError, SnapshotError
 from ragit_mcp.init import InitRequest, initialise
 from ragit_mcp.snapshots.repository import coded_git_errors
 
@@ -31,7 +31,12 @@ def run(context: Context) -> Answer:
         merge_existing=line.has("merge-existing"),
         dry_run=line.has("dry-run"),
     )
-    root = context.root
+    try:
+        root = context.root
+    except SnapshotError as error:
+        if error.details.get("reason") == "not_a_repository":
+            error.recovery = "ragit init --git-init"
+        raise
     if _asks(context):
         planned = initialise(
             root,
