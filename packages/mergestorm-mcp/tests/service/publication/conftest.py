@@ -42,7 +42,8 @@ class Tidepool:
         return self.world.hub
 
     def state(self) -> dict[str, Any]:
-        """Everything a refusal must leave alone: branches, and all rows but when a key was used and what trouble was met."""
+        """Everything a refusal must leave alone: branches, and all rows but when a key was used, what trouble was met and
+        which branches the service has looked at."""
         with self.world.store.read() as connection:
             names = [
                 row["name"]
@@ -51,7 +52,7 @@ class Tidepool:
             rows = {
                 name: [tuple(row) for row in connection.execute(f"SELECT * FROM {name}")]
                 for name in sorted(names)
-                if name not in {"keys", "knobs", "timeline"}
+                if name not in {"keys", "knobs", "seen_heads", "timeline"}
             }
         return {"branches": self.git.branches(), **rows}
 
