@@ -73,7 +73,21 @@ async def test_ids_are_whole_on_a_narrow_terminal(
         exchange("GET", "stacks/queue", {"entries": []}),
     ])
     for command in (("jobs",), ("stack", "list")):
-        assert ID in (await mg(*command, tty=True)).out
+        shown = (await mg(*command, tty=True)).out
+        assert ID in shown
+        assert any(word in shown for word in ("request_changes", "ada/a-repository-of-many-words"))
+
+
+async def test_in_a_table_that_is_far_too_wide_everything_but_the_id_is_folded(
+    mg: Any, service: Any, exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    job = {"job_id": ID, "status": "completed", "base_label": "b" * 150}
+    service.play([exchange("GET", "reviews", {"items": [job]}, query={"limit": "10"})])
+    shown = (await mg("jobs", tty=True)).out
+    assert ID in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.count("b") >= 150
 
 
 async def test_a_stack_with_nothing_open_is_listed_as_what_became_of_it(
