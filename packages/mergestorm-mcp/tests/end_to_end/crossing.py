@@ -61,7 +61,11 @@ class Crossing:
 
     def _carry(self, client: socket.socket) -> None:
         """One connection: requests here, answers on a thread of their own."""
-        with client, contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port)) as service:
+        with (
+            client,
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self._port)) as service,
+        ):
             lane = _Lane(client, service)
             back = threading.Thread(target=lane.carry_back, daemon=True)
             back.start()
@@ -145,7 +149,9 @@ def _whole(begun: bytes, client: socket.socket) -> bytes:
         request += client.recv(_CHUNK)
     head, _, body = request.partition(b"\r\n\r\n")
     [length] = [
-        int(line.partition(b":")[2]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
+        int(line.partition(b":")[2])
+        for line in head.lower().split(b"\r\n")
+        if line.startswith(b"content-length:")
     ]
     while len(body) < length:
         more = client.recv(_CHUNK)

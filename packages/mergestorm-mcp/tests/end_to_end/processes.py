@@ -89,7 +89,11 @@ class Service:
             encoding="utf-8",
         )
         assert self.process.stdout is not None
-        told = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        if not line:
+            self.kill()
+            raise AssertionError("the service did not start")
+        told = json.loads(line)
         self.url = told["url"]
         self.keys = self.keys or told["keys"]  # they are shown once
         self.repositories = told["repositories"]
