@@ -24,6 +24,7 @@ def without_times(page: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_page_is_what_the_tools_answer(
     examples: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

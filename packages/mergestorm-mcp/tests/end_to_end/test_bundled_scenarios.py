@@ -11,7 +11,7 @@ import pytest
 from .conftest import Hire, Serve
 from .processes import OWNER, PATIENCE, REPO, Agent, Service, clone, followed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # many steps, on a busy machine seconds each
 
 AT = {"owner": OWNER, "repo": REPO}
 SPEED = 100

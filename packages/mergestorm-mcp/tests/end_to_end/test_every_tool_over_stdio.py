@@ -14,7 +14,7 @@ import pytest
 from .conftest import Hire, Serve
 from .processes import OWNER, PATIENCE, REPO, Agent, Service, clone, environment, followed, mg
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # many steps, on a busy machine seconds each
 
 SCENARIO = """\
 title: A working day

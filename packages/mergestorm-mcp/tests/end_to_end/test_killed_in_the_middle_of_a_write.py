@@ -404,6 +404,7 @@ def desk(serve: Serve, hire: Hire, ground: Path, request: pytest.FixtureRequest)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("desk", [1], indirect=True)
 def test_a_write_that_is_cut_short_happens_once(desk: Desk) -> None:
     seed = random.randrange(1 << 32)

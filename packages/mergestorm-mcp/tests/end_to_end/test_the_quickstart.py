@@ -18,6 +18,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "mergestorm" / "quickstart.md"
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(300),
     pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not part of this copy"),
     pytest.mark.skipif(os.name == "nt", reason="the page is written for a POSIX shell"),
 ]
