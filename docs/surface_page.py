@@ -38,6 +38,24 @@ every server to its budget, by both rulers:
 This page is written by `uv run docs/surface_page.py` from the surfaces that are checked in, those of protocol
 {version}.
 """
+TAIL: Final = """
+## What replies cost
+
+Tests call the tools with much data. These replies can pass 20,000 tokens (by the estimate), and each tool's description
+says how to ask for less:
+
+| tool | can be long with | ask for less with |
+|---|---|---|
+| `object_list`, `files_list` | many records or files | `limit`, then `cursor` |
+| `repository_export` | many or large records | `entities`, `fields`, `limit` |
+| `object_get` | a large record | `fields` |
+| `queue_status` | some 500 entries | `stack_id` |
+| `repo_settings_get` | some 600 repositories | `owner` and `repo` |
+| `stack_list` | some 75 open stacks of five pull requests | nothing: it takes no arguments; `stack_status` reads one stack |
+
+The others stay below that for any data of usual size: ragit's passages have at most 1,000 characters and there are five
+unless `topK` says otherwise, and `ragit_context_pack` has a budget.
+"""
 
 
 @cache
@@ -99,7 +117,7 @@ def page() -> str:
                 "",
             ])
         )
-    return "".join(parts)
+    return "".join([*parts, TAIL])
 
 
 if __name__ == "__main__":
