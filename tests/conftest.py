@@ -1,4 +1,4 @@
-"""What the tests that span packages share: Node, and what it takes from npm.
+"""What the tests that span packages share: Node, what it takes from npm, and our own scripts.
 
 To raise a version: change the folder's package.json, then `npm install --package-lock-only` there, by the npm that lies
 beside Node in `.venv`.
@@ -7,12 +7,14 @@ beside Node in `.venv`.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import pytest
@@ -96,3 +98,19 @@ def alone(folder: Path) -> Iterator[None]:
 
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def load_script(path: Path) -> ModuleType:
+    """Imports a script that lies outside every package."""
+    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[[Path], ModuleType]:
+    return load_script

@@ -59,13 +59,28 @@ def run_uv(uv: Path, clean_environment: Mapping[str, str]) -> Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def build(run_uv: Callable[..., str]) -> Callable[[str, Path], tuple[Path, Path]]:
-    """Builds one member's sdist, and its wheel from that sdist."""
+def build_anew(run_uv: Callable[..., str]) -> Callable[[str, Path], tuple[Path, Path]]:
+    """Builds one member's sdist, and its wheel from that sdist, into an empty folder."""
 
     def build_member(name: str, into: Path) -> tuple[Path, Path]:
         run_uv("build", "--quiet", "--no-sources", "--package", name, "--out-dir", into)
         [sdist], [wheel] = into.glob("*.tar.gz"), into.glob("*.whl")
         return sdist, wheel
+
+    return build_member
+
+
+@pytest.fixture(scope="session")
+def build(
+    build_anew: Callable[[str, Path], tuple[Path, Path]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[Path, Path]]:
+    """One member's sdist and wheel, built once for all tests, which only read them."""
+    built: dict[str, tuple[Path, Path]] = {}
+
+    def build_member(name: str) -> tuple[Path, Path]:
+        if name not in built:
+            built[name] = build_anew(name, tmp_path_factory.mktemp("built"))
+        return built[name]
 
     return build_member
 

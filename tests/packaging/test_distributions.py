@@ -7,10 +7,12 @@ answers the handshake.
 
 from __future__ import annotations
 
+import email.parser
 import hashlib
 import json
 import shutil
 import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -31,7 +33,8 @@ SETTINGS = {
 # What a package may bring along only if it asks for the extra: distributions, by the extra that has them.
 GIT_DISTRIBUTIONS = {"gitpython", "gitdb", "smmap"}
 
-Build = Callable[[str, Path], tuple[Path, Path]]
+Build = Callable[[str], tuple[Path, Path]]
+BuildAnew = Callable[[str, Path], tuple[Path, Path]]
 every_member = pytest.mark.parametrize("name", SETTINGS)
 
 
@@ -55,19 +58,15 @@ def wants_git(name: str) -> bool:
 
 
 @every_member
-def test_a_build_makes_one_sdist_and_from_it_one_wheel_for_every_system(
-    name: str, build: Build, tmp_path: Path
-) -> None:
-    sdist, wheel = build(name, tmp_path)
+def test_a_build_makes_one_sdist_and_from_it_one_wheel_for_every_system(name: str, build: Build) -> None:
+    sdist, wheel = build(name)
     stem = f"{name.replace('-', '_')}-{SETTINGS[name][1]['project']['version']}"
     assert (sdist.name, wheel.name) == (f"{stem}.tar.gz", f"{stem}-py3-none-any.whl")
 
 
 @every_member
-def test_a_wheel_holds_the_module_its_types_and_its_licence_and_no_tests(
-    name: str, build: Build, tmp_path: Path
-) -> None:
-    _, wheel = build(name, tmp_path)
+def test_a_wheel_holds_the_module_its_types_and_its_licence_and_no_tests(name: str, build: Build) -> None:
+    _, wheel = build(name)
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     module, info = module_of(name), f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
@@ -77,8 +76,8 @@ def test_a_wheel_holds_the_module_its_types_and_its_licence_and_no_tests(
 
 
 @every_member
-def test_a_wheel_holds_every_file_of_the_module(name: str, build: Build, tmp_path: Path) -> None:
-    _, wheel = build(name, tmp_path)
+def test_a_wheel_holds_every_file_of_the_module(name: str, build: Build) -> None:
+    _, wheel = build(name)
     source = SETTINGS[name][0] / "src"
     wanted = {
         path.relative_to(source).as_posix()
@@ -90,8 +89,8 @@ def test_a_wheel_holds_every_file_of_the_module(name: str, build: Build, tmp_pat
 
 
 @every_member
-def test_an_sdist_holds_what_a_packager_needs(name: str, build: Build, tmp_path: Path) -> None:
-    sdist, _ = build(name, tmp_path)
+def test_an_sdist_holds_what_a_packager_needs(name: str, build: Build) -> None:
+    sdist, _ = build(name)
     with tarfile.open(sdist) as archive:
         names = {member.partition("/")[2] for member in archive.getnames()}
     assert {
@@ -104,9 +103,51 @@ def test_an_sdist_holds_what_a_packager_needs(name: str, build: Build, tmp_path:
 
 
 @every_member
-def test_a_second_build_gives_the_same_bytes(name: str, build: Build, tmp_path: Path) -> None:
+def test_an_sdist_holds_nothing_else(name: str, build: Build) -> None:
+    sdist, _ = build(name)
+    with tarfile.open(sdist) as archive:
+        names = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    module = f"src/{module_of(name)}/"
+    # uv keeps the pyproject.toml of the workspace beside the one that it writes without the workspace's sources.
+    tops = {"pyproject.toml", "pyproject.toml.orig", "README.md", "LICENSE", "PKG-INFO"}
+    assert sorted(n for n in names if n not in tops and not n.startswith(module)) == []
+    strays = [n for n in names if "/tests/" in n or n.endswith((".pyc", ".rej", ".swp", "~"))]
+    assert strays == []
+
+
+def test_an_index_would_take_every_file(build: Build) -> None:
+    files = [path for name in SETTINGS for path in build(name)]
+    command = [sys.executable, "-m", "twine", "--no-color", "check", "--strict", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, len(files)), done.stdout + done.stderr
+
+
+@every_member
+def test_a_wheel_says_what_it_is(name: str, build: Build) -> None:
+    _, wheel = build(name)
+    with zipfile.ZipFile(wheel) as archive:
+        [path] = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        metadata = email.parser.Parser().parsestr(archive.read(path).decode("utf-8"))
+    project = SETTINGS[name][1]["project"]
+    assert (metadata["Name"], metadata["Summary"]) == (name, project["description"])
+    assert (metadata["License-Expression"], metadata.get_all("License-File")) == ("MIT", ["LICENSE"])
+    assert (metadata["Requires-Python"], metadata["Description-Content-Type"]) == (">=3.11", "text/markdown")
+    assert metadata["Keywords"]
+    classifiers = set(metadata.get_all("Classifier", []))
+    wanted = {f"Programming Language :: Python :: 3.{minor}" for minor in range(11, 15)} | {"Typing :: Typed"}
+    assert wanted <= classifiers
+    assert any(classifier.startswith("Development Status ::") for classifier in classifiers)
+    links = dict(link.split(", ", 1) for link in metadata.get_all("Project-URL", []))
+    assert links == project.get("urls", {})
+
+
+@every_member
+def test_a_second_build_gives_the_same_bytes(name: str, build_anew: BuildAnew, tmp_path: Path) -> None:
     first, second = (
-        {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in build(name, tmp_path / folder)}
+        {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in build_anew(name, tmp_path / folder)
+        }
         for folder in ("first", "second")
     )
     assert first == second
@@ -176,7 +217,7 @@ def test_a_wheel_installed_alone_with_the_library_works(
     tmp_path: Path,
 ) -> None:
     version = SETTINGS[name][1]["project"]["version"]
-    wheels = [build(member, tmp_path / member)[1] for member in dict.fromkeys((LIBRARY, name))]
+    wheels = [build(member)[1] for member in dict.fromkeys((LIBRARY, name))]
     programs = install_alone(tmp_path / "environment", *wheels)
 
     listed = json.loads(run_uv("pip", "list", "--format", "json", "--python", tmp_path / "environment"))

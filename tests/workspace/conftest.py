@@ -1,15 +1,11 @@
-"""What the tests of the workspace share: its root, its members, its tracked files, dev.py as a module."""
+"""What the tests of the workspace share: its root, its members, its tracked files."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -34,22 +30,6 @@ def tracked(root: Path) -> list[str]:
         pytest.skip("needs a git clone: what is tracked cannot be told from an unpacked archive")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout
     return [name for name in listed.decode("utf-8").split("\0") if name and (root / name).is_file()]
-
-
-def load_script(path: Path) -> ModuleType:
-    """Imports a script that lies outside every package."""
-    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="session")
-def script() -> Callable[[Path], ModuleType]:
-    return load_script
 
 
 @pytest.fixture(scope="session")

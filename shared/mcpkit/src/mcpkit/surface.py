@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Final
 
-__all__ = ["HANDSHAKE_VERSIONS", "LATEST_HANDSHAKE_VERSION", "Surface", "drift", "generate", "token_estimate"]
+__all__ = [
+    "HANDSHAKE_VERSIONS",
+    "LATEST_HANDSHAKE_VERSION",
+    "Surface",
+    "drift",
+    "generate",
+    "token_estimate",
+    "tokens",
+]
 
 HANDSHAKE_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Protocol revisions negotiated by `initialize`, newest first."""
@@ -145,7 +153,16 @@ async def drift(app: Any, recorded: Surface) -> list[str]:
 
 def token_estimate(surface: Surface, version: str = LATEST_HANDSHAKE_VERSION) -> int:
     """Roughly what the tool list costs an agent's context, in tokens (four bytes of compact JSON each)."""
-    text = json.dumps(surface.tools_list(version), ensure_ascii=False, separators=(",", ":"))
+    return tokens(surface.tools_list(version))
+
+
+def tokens(content: object) -> int:
+    """Roughly what a text, or a JSON value in compact form, costs an agent's context: four bytes a token."""
+    text = (
+        content
+        if isinstance(content, str)
+        else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    )
     return (len(text.encode("utf-8")) + 3) // 4
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcpkit.server import add_tool, create_server
-from mcpkit.surface import HANDSHAKE_VERSIONS, Surface, drift, generate, negotiate, token_estimate
+from mcpkit.surface import HANDSHAKE_VERSIONS, Surface, drift, generate, negotiate, token_estimate, tokens
 
 ANSWERS: dict[str, dict[str, Any]] = {
     "initialize": {version: {"protocolVersion": version} for version in HANDSHAKE_VERSIONS},
@@ -64,6 +64,8 @@ def test_a_file_that_is_no_snapshot_is_refused(tmp_path: Path, text: str) -> Non
 
 def test_the_size_of_the_tool_list_is_estimated_in_tokens() -> None:
     assert token_estimate(Surface(ANSWERS)) == (len('{"tools":[]}') + 3) // 4
+    assert [tokens(text) for text in ("", "a", "abcd", "abcde", "ääää")] == [0, 1, 1, 2, 2]
+    assert tokens({"a": [1, 2]}) == (len('{"a":[1,2]}') + 3) // 4
 
 
 def test_reading_a_snapshot_does_not_load_the_framework() -> None:

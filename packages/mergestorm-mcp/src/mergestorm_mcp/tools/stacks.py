@@ -231,7 +231,7 @@ def tools(runtime: Runtime) -> list[KitTool]:
         declare(
             queue_status,
             title="Get merge queue status",
-            description="Merge queue entries: live ones, and those that bounced.",
+            description="Merge queue entries: live ones, and those that bounced; of one stack only with stack_id.",
             annotations=READ,
             output_schema=output(entries=ARRAY),
         ),
