@@ -363,8 +363,8 @@ def _for_people(summary: str, data: Data) -> str:
         return summary
     rest = summary.removeprefix(message).strip()
     following = watch.get("next") if isinstance(watch, dict) else None
-    stack_id = (following.get("args") or {}).get("stack_id") if isinstance(following, dict) else None
-    return f"{rest}\nWatch it: mg stack watch {stack_id}" if stack_id else rest
+    command = following.get("background") if isinstance(following, dict) else None
+    return f"{rest}\nWatch it: {command}" if command else rest
 
 
 def _pull(call: Call) -> tuple[str, str, int]:
