@@ -1,13 +1,12 @@
 """Writes what docs/mergestorm/tools.md shows of every tool: its inputs, and a real request and reply.
 
-    uv run docs/mergestorm_examples.py --inputs       tables of inputs, from what the server lists
-    uv run docs/mergestorm_examples.py --url http://127.0.0.1:PORT --key KEY --repository OWNER/NAME --origin PATH
-                                                      and every tool's example, from a service that runs there
+    uv run docs/mergestorm_examples.py               all of it; a test holds that the page is as this writes it
+    uv run docs/mergestorm_examples.py --inputs      only the tables of inputs, from what the server lists
 
-The examples are one story: the tools are called in order over stdio, by the console script, and later requests use what
-earlier replies said. `--origin` is the bare repository that stands for GitHub; a clone of it is the checkout. What differs
-from run to run (ids, times, paths, the port) is replaced, the same value by the same name everywhere, so that two runs
-against the same scenario write the same page. Long lists are cut.
+The examples are one story: a local service is started with the scenario beside this file, the tools are called in order over
+stdio, by the console script, and later requests use what earlier replies said. The checkout is a clone of the bare
+repository that stands for GitHub. What differs from run to run (ids, times, paths, the port) is replaced, the same value by
+the same name everywhere, so that two runs write the same page. Long lists are cut.
 """
 
 from __future__ import annotations
@@ -20,20 +19,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.request import ProxyHandler, Request, build_opener
 
 import anyio
 
 from mcpkit.surface import LATEST_HANDSHAKE_VERSION, Surface
 from mcpkit.testing import connect_stdio
+from mergestorm_mcp import __version__
 from mergestorm_mcp.main import SURFACE
 
 __all__ = ["STORY", "Steady", "inputs_table", "main", "rewritten", "tell"]
 
 PAGE: Final = Path(__file__).resolve().parent / "mergestorm" / "tools.md"
+SCENARIO: Final = Path(__file__).resolve().with_suffix(".yaml")
 _INPUTS: Final = "inputs"
 _EXAMPLE: Final = "example"
 _LONGEST_LIST: Final = 3
@@ -269,12 +273,12 @@ STORY: Final[tuple[tuple[str, Arguments], ...]] = (
     ("review_list", lambda _: {"limit": 5}),
     ("stack_publish", lambda known: {"cwd": known.checkout}),
     ("stack_publish_status", lambda known: {"cwd": known.checkout}),
+    ("review_wait_pr", lambda known: {**_pull(known), "timeout_s": 45}),
     ("stack_list", _nothing),
     ("stack_status", _stack),
     ("stack_wait", lambda known: {**_stack(known), "timeout_s": 0}),
     ("queue_status", _nothing),
     ("stack_set", lambda known: {**_stack(known), "auto_fix_ci": True}),
-    ("review_wait_pr", lambda known: {**_pull(known), "timeout_s": 45}),
     ("review_dismiss", lambda known: {**_reviewed(known), "scope": "review", "preview": True}),
     ("stack_adopt", lambda known: {**_pull(known), "auto_fix_ci": None}),
 )
@@ -321,26 +325,82 @@ async def tell(
     return told
 
 
-def examples(url: str, key: str, repository: str, origin: str) -> dict[str, str]:
-    """Every tool's example, from a service that runs."""
-    owner, _, repo = repository.partition("/")
-    program = shutil.which("mergestorm-mcp", path=str(Path(sys.executable).parent))
-    if program is None:
-        sys.exit("mergestorm-mcp is not installed here; run `uv sync` first")
+def program(name: str) -> str:
+    """A console script of this environment."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent))
+    if found is None:
+        sys.exit(f"{name} is not installed here; run `uv sync` first")
+    return found
+
+
+class Local(NamedTuple):
+    """A local service that runs.
+
+    Attributes:
+        url: its address.
+        key: of its only account.
+        repository: owner/name of its only repository.
+        origin: the bare repository.
+    """
+
+    url: str
+    key: str
+    repository: str
+    origin: str
+
+
+@contextmanager
+def local_service(environment: Mapping[str, str]) -> Iterator[Local]:
+    """A service with the examples' scenario, as soon as everything in it is at rest."""
+    command = [program("mergestorm-local"), "serve", "--json", "--scenario", str(SCENARIO), "--speed", "50"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=dict(environment), encoding="utf-8"
+    ) as process:
+        try:
+            assert process.stdout is not None
+            told = json.loads(process.stdout.readline())
+            [key] = told["keys"].values()
+            [(repository, origin)] = told["repositories"].items()
+            _until_queued(told["url"], key)
+            yield Local(told["url"], key, repository, origin)
+        finally:
+            process.terminate()
+
+
+def _until_queued(url: str, key: str) -> None:
+    """Wait until the scenario's pull request stands in the merge queue, which is the last that happens by itself."""
+    headers, query = {"Authorization": f"Bearer {key}"}, ""
+    deadline = time.monotonic() + _DEADLINE
+    while time.monotonic() < deadline:
+        request = Request(f"{url}/api/v1/stacks/queue{query}", headers=headers)
+        with build_opener(ProxyHandler({})).open(request, timeout=_DEADLINE) as reply:
+            answer = json.load(reply)
+        if answer["entries"]:
+            return
+        query = f"?wait=5&seen={answer['fingerprint']}"
+    sys.exit("the service did not come to rest")
+
+
+def examples() -> dict[str, str]:
+    """Every tool's example, from a service that is started for them."""
+    server = program("mergestorm-mcp")
     with tempfile.TemporaryDirectory(prefix="examples-") as name:
         folder = Path(os.path.realpath(name))
         checkout, home = folder / "checkout", folder / "home"
-        home.mkdir()
-        clone(origin, checkout, owner, repo)
-        environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("MERGESTORM_")},
-            "HOME": str(home),
-            "USERPROFILE": str(home),
-            "MERGESTORM_API_URL": url,
-            "MERGESTORM_API_KEY": key,
-        }
-        told = anyio.run(tell, [program], environment, Known(owner, repo, str(checkout)))
-        steady = Steady({str(checkout): "/checkout", str(home): "/home/ada", key: "msk_live_…"})
+        home.mkdir(mode=0o700)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("MERGESTORM_")}
+        environment = {**kept, **dict.fromkeys(("HOME", "USERPROFILE", "XDG_RUNTIME_DIR"), str(home))}
+        with local_service(environment) as local:
+            owner, _, repo = local.repository.partition("/")
+            clone(local.origin, checkout, owner, repo)
+            environment |= {"MERGESTORM_API_URL": local.url, "MERGESTORM_API_KEY": local.key}
+            told = anyio.run(tell, [server], environment, Known(owner, repo, str(checkout)))
+        steady = Steady({
+            str(checkout): "/checkout",
+            str(home): "/home/ada",
+            local.key: "msk_live_…",
+            __version__: "1.0.0",
+        })
         return {tool: shown(steady(request), steady(reply)) for tool, request, reply in told}
 
 
@@ -348,17 +408,10 @@ def main(arguments: list[str] | None = None, page: Path = PAGE) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Write the inputs and examples of docs/mergestorm/tools.md.")
     parser.add_argument("--inputs", action="store_true", help="only the tables of inputs")
-    parser.add_argument("--url", default=os.environ.get("MERGESTORM_API_URL"), help="address of the service")
-    parser.add_argument("--key", default=os.environ.get("MERGESTORM_API_KEY"), help="a key for it")
-    parser.add_argument("--repository", help="OWNER/NAME of a repository that the key may write")
-    parser.add_argument("--origin", help="its bare repository, as git clones it")
     options = parser.parse_args(arguments)
     text = with_inputs(page.read_text(encoding="utf-8"))
     if not options.inputs:
-        wanted = [options.url, options.key, options.repository, options.origin]
-        if not all(wanted):
-            parser.error("examples need --url, --key, --repository and --origin; --inputs needs none of them")
-        text = rewritten(text, _EXAMPLE, examples(*wanted))
+        text = rewritten(text, _EXAMPLE, examples())
     page.write_text(text, encoding="utf-8", newline="\n")
     return 0
 

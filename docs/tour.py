@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +198,115 @@ async def ragit() -> None:
             )
 
 
-STOPS: dict[str, Callable[[], Awaitable[None]]] = {"mergeway": mergeway, "ragit": ragit}
+@asynccontextmanager
+async def local_mergestorm(home: Path) -> AsyncIterator[dict[str, Any]]:
+    """A Mergestorm of its own on this machine, two hundred times as fast as life; what it says of itself."""
+    process = await asyncio.create_subprocess_exec(
+        *(script("mergestorm-local"), "serve", "--json", "--speed", "200"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**os.environ, **dict.fromkeys(("HOME", "USERPROFILE", "XDG_RUNTIME_DIR"), str(home))},
+    )
+    try:
+        assert process.stdout is not None
+        yield json.loads(await process.stdout.readline())
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def git(checkout: Path, *words: str) -> str:
+    """Plain git, as a developer uses it; nobody's configuration is read."""
+    nobody = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    names = ["-c", "user.name=Ada Tide", "-c", "user.email=ada@example.invalid"]
+    done = subprocess.run(
+        ["git", *names, *words], cwd=checkout, env={**os.environ, **nobody}, capture_output=True, check=True
+    )
+    return done.stdout.decode().strip()
+
+
+def saves(checkout: Path, path: str, text: str, message: str) -> None:
+    """The agent writes a file and commits it."""
+    (checkout / path).write_text(text, encoding="utf-8")
+    git(checkout, "add", "--all")
+    git(checkout, "commit", "--quiet", "-m", message)
+    OUT.print(f"\n[bold magenta]agent:[/] commits {path}: [dim]{text.strip()}[/]")
+
+
+async def until(agent: Agent, why: str, watch: dict[str, Any]) -> Any:
+    """Call what every answer says to call next, until something needs the agent or the stack is done."""
+    following = watch["next"]
+    while True:
+        answer = await agent.asks(why, following["tool"], show=where_it_stands, **following["args"])
+        if answer is None or answer["watch"]["done"] or answer["status"] == "attention":
+            return answer
+        why, following = "Nothing to do yet. The answer says how to go on waiting.", answer["watch"]["next"]
+
+
+def where_it_stands(answer: Any) -> Any:
+    """What an agent acts on in the answer of a wait."""
+    kept = {name: answer[name] for name in ("status", "blocker", "prNumber", "headSha") if answer.get(name)}
+    return shortened({**kept, "watch": {name: answer["watch"][name] for name in ("done", "reason")}})
+
+
+async def mergestorm() -> None:
+    """A branch is published, reviewed, mended and landed, on a Mergestorm that is started for it."""
+    with tempfile.TemporaryDirectory(prefix="tour-") as folder:
+        home, checkout = Path(tempfile.mkdtemp(dir=folder)), Path(folder, "tidepool")
+        began = time.perf_counter()
+        async with local_mergestorm(home) as service:
+            [(name, origin)] = service["repositories"].items()
+            [key] = service["keys"].values()
+            took = time.perf_counter() - began
+            OUT.print(
+                f"a human, once: [dim]mergestorm-local serve[/] - there after {took:.1f} s, with {name} in it"
+            )
+            git(Path(folder), "clone", "--quiet", origin, str(checkout))
+            git(checkout, "remote", "set-url", "origin", f"https://github.com/{name}.git")
+            git(checkout, "checkout", "--quiet", "-b", "moon-phase")
+            saves(checkout, "moon.py", "phase = eval(text)\n", "Tell the phase of the moon")
+            variables = {"MERGESTORM_API_URL": service["url"], "MERGESTORM_API_KEY": key}
+            transport = StdioTransport(
+                script("mergestorm-mcp"),
+                [],
+                env={**variables, "HOME": str(home), "USERPROFILE": str(home)},
+                cwd=str(checkout),
+                log_file=Path(folder, "stderr.txt"),
+            )
+            async with Client(transport, mode="legacy") as client:
+                await publish_and_land(Agent(client), checkout, name)
+            OUT.print(f"\non main now: [dim]{git(checkout, '--git-dir', origin, 'show', 'main:moon.py')}[/]")
+
+
+async def publish_and_land(agent: Agent, checkout: Path, name: str) -> None:
+    """From a local commit to the trunk."""
+
+    def published(answer: Any) -> Any:
+        return shortened({
+            part: answer[part] for part in ("state", "resumed", "branch", "head", "pull", "stack")
+        })
+
+    first = await agent.asks(
+        "Publish this branch: on GitHub, as a pull request, and watched until it lands. I have no credentials.",
+        "stack_publish", show=published,
+    )  # fmt: skip
+    held = await until(agent, "Wait until it needs me.", first["watch"])
+    owner, _, repo = name.partition("/")
+    await agent.asks(
+        "Something is in the way. What did the review find?",
+        "review_wait_pr", owner=owner, repo=repo, pr_number=held["prNumber"], after_sha=held["headSha"],
+        show=lambda answer: shortened(answer["findings"]["inline"]),
+    )  # fmt: skip
+    saves(checkout, "moon.py", "phase = int(text)\n", "Read the phase as a number")
+    again = await agent.asks("Right. Publish the fix.", "stack_publish", show=published)
+    await until(agent, "And now?", again["watch"])
+
+
+STOPS: dict[str, Callable[[], Awaitable[None]]] = {
+    "mergeway": mergeway,
+    "ragit": ragit,
+    "mergestorm": mergestorm,
+}
 
 
 async def main(names: list[str]) -> int:

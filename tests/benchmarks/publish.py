@@ -23,7 +23,11 @@ __all__ = ["RESULTS", "outdated", "publish"]
 ROOT: Final = Path(__file__).resolve().parents[2]
 RESULTS: Final = Path(__file__).resolve().parent / "results"
 _DOCS: Final = ROOT / "docs"
-_TITLES: Final = {"mergeway": "mergeway-mcp beside its peers", "ragit": "ragit beside its peers"}
+_TITLES: Final = {
+    "mergeway": "mergeway-mcp beside its peers",
+    "ragit": "ragit beside its peers",
+    "mergestorm": "mergestorm-mcp beside its peers",
+}
 
 
 def _rendered() -> Iterator[tuple[Path, str]]:

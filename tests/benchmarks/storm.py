@@ -63,8 +63,7 @@ def storm(scale: StormScale, folder: Path) -> Iterator[Figure | Fact]:
         folder: For repositories, homes and the hello world's script.
     """
     yield from starts(rounds=scale.starts)
-    with service() as target:
-        yield Fact("mergestorm-mcp is measured against", target.name)
+    with service(folder) as target:
         yield from added_latency(target, folder, rounds=scale.calls)
         yield from idle_watcher(target, folder, scale)
         yield from publications(target, folder, scale)
@@ -212,13 +211,7 @@ def publications(target: Target, folder: Path, scale: StormScale) -> Iterator[Fi
 
 def _clone(target: Target, checkout: Path) -> None:
     """A checkout with `main` and its remote-tracking branch."""
-    if target.origin is not None:
-        _git(checkout.parent, "clone", "--quiet", target.origin, str(checkout))
-    else:
-        _git(checkout.parent, "init", "--quiet", "-b", "main", str(checkout))
-        _git(checkout, "commit", "--quiet", "--allow-empty", "-m", "first")
-        _git(checkout, "remote", "add", "origin", "x")
-        _git(checkout, "update-ref", "refs/remotes/origin/main", "HEAD")
+    _git(checkout.parent, "clone", "--quiet", target.origin, str(checkout))
     _git(checkout, "remote", "set-url", "origin", f"https://github.com/{target.owner}/{target.repo}.git")
 
 

@@ -29,7 +29,7 @@ def test_pages_and_plots_say_what_the_results_say() -> None:
     assert outdated() == [], "run python -m tests.benchmarks.publish"
 
 
-@pytest.mark.parametrize("name", ["mergeway", "ragit"])
+@pytest.mark.parametrize("name", ["mergeway", "ragit", "mergestorm"])
 def test_a_kept_result_names_peer_ratio_and_machine(name: str) -> None:
     kept = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     assert "processors" in kept["facts"]["machine"]

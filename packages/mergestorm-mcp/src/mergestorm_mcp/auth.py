@@ -137,7 +137,7 @@ async def login_with_key(runtime: Runtime, key: str) -> LoggedIn:
             raise
         raise CommandError("Mergestorm rejected the key, so it was not saved.", code="auth_invalid") from None
     if me is None:
-        raise CommandError("The key could not be verified with Mergestorm, so it was not saved; try again.")
+        raise CommandError(f"The key could not be verified with {base}, so it was not saved; try again.")
     return _store(runtime, key, base)
 
 

@@ -30,7 +30,11 @@ def main() -> int:
         from mcpkit.cli import CommandLine, run  # only for arguments, which a host never passes
 
         line = CommandLine(
-            "mergestorm-mcp", __version__, "Serves Mergestorm's tools to an MCP client over stdio.", []
+            "mergestorm-mcp",
+            __version__,
+            "Serves Mergestorm's tools to an MCP client over stdio. The client starts it; `mg login` stores its key.",
+            [],
+            examples=["claude mcp add --transport stdio mergestorm -- uvx mergestorm-mcp"],
         )
         return run(line, _refuse_arguments)
     return _serve()

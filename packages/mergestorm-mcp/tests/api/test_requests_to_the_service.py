@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 
-from mergestorm_mcp.api.client import MAX_REPLY_BYTES, Api, Connections
+from mergestorm_mcp.api.client import _WRITE_ADVICE, MAX_REPLY_BYTES, Api, Connections
 from mergestorm_mcp.api.paths import resource
 from mergestorm_mcp.clock import SystemClock
 from mergestorm_mcp.errors import CommandError, ConnectionFailed, RequestTimeout
@@ -265,6 +265,21 @@ async def test_nobody_listening_is_a_failed_connection(api_of: Callable[[str], A
     await listener.aclose()
     with pytest.raises(ConnectionFailed):
         await api_of(f"http://127.0.0.1:{port}").get("/")
+
+
+async def test_a_write_that_found_nobody_does_not_ask_for_the_state_to_be_read(
+    raw_service: Any, api_of: Callable[[str], Api], hangup: type[Exception]
+) -> None:
+    async def handler(_stream: Any, _number: int) -> None:
+        raise hangup
+
+    async with raw_service(handler) as service:
+        with pytest.raises(ConnectionFailed) as lost:
+            await api_of(service.base).post("/", {})
+    with pytest.raises(ConnectionFailed) as unsent:  # nobody listens there any more
+        await api_of(service.base).post("/", {})
+    assert lost.value.message.endswith(_WRITE_ADVICE)
+    assert _WRITE_ADVICE not in unsent.value.message
 
 
 async def test_loopback_is_reached_past_any_proxy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -21,8 +22,9 @@ import pytest
 
 from mergestorm_mcp import __version__
 from mergestorm_mcp.service import main
+from mergestorm_mcp.service.cli import DEFAULT_SCENARIO
 from mergestorm_mcp.service.data_folder import FolderInUse, data_folder
-from mergestorm_mcp.service.scenarios import names
+from mergestorm_mcp.service.scenarios import load, names
 from mergestorm_mcp.service.started import announced, find_started
 
 COMMAND = [sys.executable, "-m", "mergestorm_mcp.service.main"]
@@ -131,9 +133,11 @@ def test_state_is_kept_over_restarts_and_keys_are_shown_once(start: Start, tmp_p
     assert again.end()[0] == 0
 
 
-def test_for_people_it_prints_the_next_commands(tmp_path: Path) -> None:
+def told_to_people(*flags: str, path: str | None = None) -> str:
+    """What `serve` prints for people until it says that it serves."""
+    environment = os.environ | ({} if path is None else {"PATH": path})
     process = subprocess.Popen(
-        [*COMMAND, "serve", "--scenario", "empty"], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        [*COMMAND, "serve", *flags], stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment
     )
     with process:
         assert process.stdout is not None
@@ -144,7 +148,30 @@ def test_for_people_it_prints_the_next_commands(tmp_path: Path) -> None:
                 break
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
-    text = "".join(lines)
+    return "".join(lines)
+
+
+def test_for_people_it_says_what_its_scenario_is_about_and_how_a_clone_is_published() -> None:
+    text = told_to_people()
+    assert load(DEFAULT_SCENARIO).about.splitlines()[0] in text
+    assert "stack publish --repo kestrel-labs/tidepool\n" in text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names programs by their links")
+def test_its_commands_can_be_typed_where_mg_is_installed_and_where_it_is_not(tmp_path: Path) -> None:
+    git = shutil.which("git")
+    assert git is not None
+    (tmp_path / "git").symlink_to(git)
+    assert "  uvx --from mergestorm-mcp mg whoami\n" in told_to_people(
+        "--scenario", "empty", path=str(tmp_path)
+    )
+    (tmp_path / "mg").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "mg").chmod(0o755)
+    assert "  mg whoami\n" in told_to_people("--scenario", "empty", path=str(tmp_path))
+
+
+def test_for_people_it_prints_the_next_commands() -> None:
+    text = told_to_people("--scenario", "empty")
     assert "export MERGESTORM_API_URL=http://127.0.0.1:" in text
     assert "export MERGESTORM_API_KEY=msk_live_" in text
 

@@ -173,3 +173,16 @@ def test_on_a_terminal_init_asks_first(project: Any, program: list[str], typed: 
     assert code == 0
     assert b".ragit/config.toml" in shown
     assert (project.root / ".ragit").exists() is written
+
+
+@terminal
+def test_a_command_in_a_warning_can_be_copied_from_a_terminal(project: Any, program: list[str]) -> None:
+    for number in range(8):
+        project.write(f"folder-with-a-long-name-{number}/page.md", "# Page\n\nText.\n")
+    project.commit()
+    assert on_a_terminal(project, [*program, "init", "--yes"])[0] == 0
+    code, shown = on_a_terminal(project, [*program, "ingest"])
+    assert code == 0, shown
+    [line] = [line for line in shown.split(b"\r\n") if b"ragit config set ingest.include" in line]
+    assert line.endswith(b'/**"')
+    assert len(line) > 200  # wider than the terminal, and whole all the same

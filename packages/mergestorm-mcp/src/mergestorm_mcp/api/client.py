@@ -216,6 +216,8 @@ class Api:
                 "The proxy refused to connect to Mergestorm: check HTTPS_PROXY and NO_PROXY. " + advice
             ) from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            if isinstance(error, httpx.ConnectError) and not reading:
+                advice = "Nothing was sent."  # a request is written only once there is a connection
             # httpx says it in words only; the words are OpenSSL's own name of the case.
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 hint = "its certificate is not trusted here; check the address and SSL_CERT_FILE."

@@ -36,6 +36,7 @@ async def require_me(api: Api) -> dict[str, Any]:
     me = await read_me(api)
     if me is None:
         raise CommandError(
-            "Live account details are not available from Mergestorm now; call again in a while."
+            f"Live account details are not available from {api.base} now. Is the service up, and its address right? "
+            "Call again in a while."
         )
     return me

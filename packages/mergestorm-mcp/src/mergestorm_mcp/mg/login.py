@@ -36,7 +36,8 @@ async def login(call: Call) -> Outcome:
         if terminal.err.isatty():
             _open_browser(pending.verification_uri)
 
-    return _stored(await auth.login(runtime, show))
+    with terminal.waiting("Waiting for the approval"):
+        return _stored(await auth.login(runtime, show))
 
 
 async def logout(call: Call) -> Outcome:
@@ -70,8 +71,7 @@ def _stored(done: auth.LoggedIn) -> Outcome:
 
 def _show_pending(say: Any, pending: auth.PendingLogin, *, finish: bool) -> None:
     say(f"Open {pending.verification_uri} and approve code {pending.user_code}.")
-    if finish:
-        say("Then run: mg login --finish")
+    say("Then run: mg login --finish" if finish else "This command waits for it; Ctrl+C gives up.")
 
 
 def _open_browser(address: str) -> None:

@@ -117,7 +117,7 @@ async def run(values: dict[str, Any], runtime: Runtime, terminal: Terminal) -> i
     """
     from mergestorm_mcp.errors import CommandError
     from mergestorm_mcp.mg.outcome import Call, error_document
-    from mergestorm_mcp.mg.words import in_commands
+    from mergestorm_mcp.mg.words import refusal
 
     try:
         if values["command"] in _IN_A_CHECKOUT:
@@ -126,8 +126,7 @@ async def run(values: dict[str, Any], runtime: Runtime, terminal: Terminal) -> i
             runtime.environment = standing(runtime.environment)
         outcome = await _command(values["command"])(Call(values, runtime, terminal))
     except CommandError as error:
-        code = f" [{error.code}]" if error.code is not None else ""
-        terminal.note(f"mg: {in_commands(error.message)}{code}")
+        terminal.note(f"mg: {refusal(error.message, error.code, error.reason)}")
         if values["json"]:
             terminal.document(error_document(error))
         return error.exit_code

@@ -51,6 +51,13 @@ SETTINGS_CHOICES: Final = {
     "vortex-findings": ("vortex_findings_check", ("failure", "neutral", "success"), "Check with findings."),
     "cyclone-fail-check": ("cyclone_patch_failure_check", ("failure", "neutral"), "Check of a failed patch."),
 }
+REPOSITORY_SWITCHES: Final = {
+    "auto-patch": "Cyclone patches findings.",
+    "auto-review": "Vortex reviews new heads by itself.",
+    "auto-land": "Auto land for new stacks.",
+    "merge-queue-batch": "Land in batches.",
+    "merge-queue-overdrive": "Merge queue overdrive.",
+}
 STACK_POLICY: Final = {
     "auto-review": "Vortex auto-review.",
     "auto-patch": "Cyclone auto-patch.",
@@ -205,13 +212,19 @@ def _settings(commands: Any) -> None:
     for flag, (name, choices, text) in SETTINGS_CHOICES.items():
         settings.add_argument(f"--{flag}", dest=name, choices=choices, help=text)
     own = _command(
-        commands, "repo-settings", "Show settings of repositories, or change those of one; default clears one.",
+        commands, "repo-settings",
+        "Show settings of repositories, or change those of one; `default` gives a setting back to the account.",
         "repo-settings", "repo-settings acme/shop --auto-patch off", "repo-settings acme/shop --auto-land default",
     )  # fmt: skip
     own.add_argument("repository", nargs="?", default=None, type=_repository, metavar="owner/repo")
-    for flag in ("auto-patch", "auto-review", "auto-land", "merge-queue-batch", "merge-queue-overdrive"):
-        own.add_argument(f"--{flag}", type=_on_off_default, metavar="on|off|default")
-    own.add_argument("--merge-queue-batch-size", type=_or_default(_whole(2, 8)), metavar="N|default")
+    for flag, text in REPOSITORY_SWITCHES.items():
+        own.add_argument(f"--{flag}", type=_on_off_default, metavar="on|off|default", help=text)
+    own.add_argument(
+        "--merge-queue-batch-size",
+        type=_or_default(_whole(2, 8)),
+        metavar="N|default",
+        help="largest batch, 2 to 8",
+    )
     own.add_argument(
         "--lands-alone", dest="merge_queue_lands_alone_paths", type=_or_default(str), action="append",
         metavar="PATH|default", help="changes of this path land alone; may be repeated",
@@ -280,20 +293,33 @@ def _reviews(commands: Any) -> None:
         'dismiss acme/shop#12 --head <40 hex> --review 7 --finding 91 --reason "The index exists since 2024."',
     )  # fmt: skip
     dismiss.add_argument("pull", nargs="+", metavar="owner/repo#n")
-    dismiss.add_argument("--head", dest="head_sha", required=True, type=_hex(40), metavar="SHA")
-    dismiss.add_argument("--review", dest="review_id", required=True, type=_whole(1), metavar="ID")
+    dismiss.add_argument(
+        "--head", dest="head_sha", required=True, type=_hex(40), metavar="SHA",
+        help="the live head of the pull request, 40 hex digits (head_sha of mg pr)",
+    )  # fmt: skip
+    dismiss.add_argument(
+        "--review", dest="review_id", required=True, type=_whole(1), metavar="ID",
+        help="number of a review made at that head, as GitHub or mg pr has it",
+    )  # fmt: skip
     which = dismiss.add_mutually_exclusive_group()
     which.add_argument(
-        "--finding", action="append", type=_names, metavar="ID", help="may be repeated; or with commas"
+        "--finding",
+        action="append",
+        type=_names,
+        metavar="ID",
+        help="a finding that --preview lists; may be repeated, or with commas",
     )
     which.add_argument("--all", dest="every", action="store_true", help="every finding of the review")
-    dismiss.add_argument("--reason", metavar="TEXT")
-    dismiss.add_argument("--evidence", dest="evidence_url", metavar="URL")
+    dismiss.add_argument("--reason", metavar="TEXT", help="why they are wrong, in 20 characters or more")
+    dismiss.add_argument("--evidence", dest="evidence_url", metavar="URL", help="web address of the proof")
     dismiss.add_argument("--preview", action="store_true", help="list the findings and write nothing")
 
 
 def _issues(commands: Any) -> None:
-    issue = commands.add_parser("issue", help="Open GitHub issues.", description="Open GitHub issues.")
+    issue = commands.add_parser(
+        "issue", help="Open GitHub issues.", description="Open GitHub issues.",
+        epilog='Examples:\n  mg issue create "Tide table is empty" --label bug',
+    )  # fmt: skip
     below = issue.add_subparsers(required=True, metavar="<command>", parser_class=_Parser)
     create = _command(
         below, "create", "Open an issue through the Surge App; a title that is still open is not opened twice.",
@@ -374,7 +400,13 @@ def _stacks(commands: Any) -> None:
         metavar="TEXT",
         help="pass over the first attention with this text; repeatable",
     )
-    watch.add_argument("--max", dest="max_minutes", type=_minutes, metavar="M", help="minutes until exit 5")
+    watch.add_argument(
+        "--max",
+        dest="max_minutes",
+        type=_minutes,
+        metavar="M",
+        help="give up after M minutes, with exit 5 (default: never)",
+    )
     watch.add_argument(
         "--head", type=_hex(7, 40), metavar="SHA", help="the head you pushed, 7 to 40 hex digits"
     )
@@ -397,7 +429,10 @@ def _stacks(commands: Any) -> None:
         "--body", metavar="TEXT|-", help="default: from the newest commit; - reads the input"
     )
     publish.add_argument(
-        "--replace-head", type=_hex(40), metavar="SHA", help="GitHub head that may be replaced"
+        "--replace-head",
+        type=_hex(40),
+        metavar="SHA",
+        help="the branch's head on GitHub, 40 hex digits, if its other work may be dropped",
     )
     publish.add_argument("--auto-land", type=_on_off, metavar="on|off", help="default: on for a new stack")
 

@@ -1,7 +1,8 @@
 """The checkout a person stands in, as the sandbox of what reads it.
 
 A server is told its root by its host. At a command line the person chose the directory, so the root is the top of the
-checkout around it unless MERGESTORM_SANDBOX_ROOT says otherwise. The data of a linked worktree lies elsewhere: it is
+checkout around it unless MERGESTORM_SANDBOX_ROOT says otherwise; without a checkout it is the directory itself, a home
+directory too, so that the command says what is missing: a checkout. The data of a linked worktree lies elsewhere: it is
 allowed where it names this worktree in turn, which is what git itself records and a foreign `.git` file cannot forge.
 """
 
@@ -23,9 +24,8 @@ def standing(environment: Environment) -> Environment:
     """The environment with the checkout around its working directory as the sandbox root."""
     if environment.text("MERGESTORM_SANDBOX_ROOT"):
         return environment
-    top = _top(os.path.realpath(environment.working_directory))
-    if top is None:
-        return environment
+    here = os.path.realpath(environment.working_directory)
+    top = _top(here) or here
     variables = {**environment.variables, "MERGESTORM_SANDBOX_ROOT": top}
     common = _worktree_data(top)
     if common is not None:

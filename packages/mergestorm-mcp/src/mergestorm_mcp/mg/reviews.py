@@ -163,7 +163,8 @@ def _job(envelope: dict[str, Any], *, timed_out: bool) -> Outcome:
 def _show_job(terminal: Terminal, envelope: Mapping[str, Any]) -> None:
     if envelope["status"] == "no_changes":
         terminal.line(
-            f"Nothing to review: {envelope['head_label']} changes nothing on {envelope['base_label']}."
+            f"Nothing to review: {envelope['head_label']} changes nothing on {envelope['base_label']}. "
+            "What is not committed is not reviewed."
         )
         return
     terminal.line(one_line(job_summary(envelope), 1000))
@@ -172,7 +173,8 @@ def _show_job(terminal: Terminal, envelope: Mapping[str, Any]) -> None:
     _show_summary(terminal, envelope)
     credits_used = envelope["credits"]
     if isinstance(credits_used, dict) and isinstance(credits_used.get("standard"), (int, float)):
-        terminal.note(f"{credits_used['standard']:g} credits")
+        amount = credits_used["standard"]
+        terminal.note(f"Used {amount:g} credit{'' if amount == 1 else 's'}.")
 
 
 # -- pr ------------------------------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ async def pr(call: Call) -> Outcome:
         if error.code != "not_found":
             raise
         raise CommandError(
-            f"Mergestorm has no review of {selector.label} and that pass yet; wait for it with --wait.",
+            _no_review(selector),
             exit_code=EXIT_FAILED,
             code="not_found",
         ) from None
@@ -225,6 +227,14 @@ def named_pull(words: list[str]) -> tuple[str, str, int]:
         return pull_request(words)
     except ValueError:
         raise usage("Name the pull request as owner/repo#number.") from None
+
+
+def _no_review(selector: PrSelector) -> str:
+    wanted = selector.required_pass is not None or selector.after_pass is not None
+    return (
+        f"Mergestorm has no review of {selector.label}{' of that pass' if wanted else ''}. If the number is right, "
+        "it may not have begun: wait for it with --wait."
+    )
 
 
 def _not_yet(selector: PrSelector, timeout: PrPollTimeout) -> dict[str, Any]:
@@ -251,6 +261,7 @@ def _show_pr(terminal: Terminal, label: str, found: Mapping[str, Any]) -> None:
     head, number = found.get("head_sha"), found.get("pass")
     parts.append(f"head {head[:12]}" if isinstance(head, str) and head else None)
     parts.append(f"pass {number}" if number is not None else None)
+    parts.append(f"review {found['id']}" if str(found.get("id") or "").isdecimal() else None)
     terminal.line(one_line(" · ".join(str(part) for part in parts if part), 1000))
     if isinstance(found.get("error"), str):
         terminal.note(found["error"])
@@ -269,7 +280,8 @@ def _show_summary(terminal: Terminal, shown: Mapping[str, Any]) -> None:
         if isinstance(finding.get("line"), int):
             place += f":{finding['line']}"
         title = finding.get("title") or str(finding.get("body") or "").strip().partition("\n")[0]
-        parts = (str(finding.get("severity") or "finding"), place, str(title))
+        parts = [str(finding.get("severity") or "finding"), place, str(title)]
+        parts += [f"[{finding['id']}]"] if isinstance(finding.get("id"), (str, int)) else []
         terminal.line("  " + "  ".join(one_line(part, 1000) for part in parts))
     if len(found) > _MAX_FINDINGS:
         terminal.line(f"  and {len(found) - _MAX_FINDINGS} more; --json shows all")

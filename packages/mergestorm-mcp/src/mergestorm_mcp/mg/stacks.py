@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import anyio
 
-from mergestorm_mcp.errors import EXIT_GENERIC, EXIT_RATE_LIMITED, EXIT_TIMEOUT
+from mergestorm_mcp.errors import EXIT_ATTENTION, EXIT_GENERIC, EXIT_RATE_LIMITED, EXIT_TIMEOUT
 from mergestorm_mcp.mg.outcome import Call, Outcome, error_document
 from mergestorm_mcp.mg.terminal import Terminal
+from mergestorm_mcp.mg.words import in_commands
 from mergestorm_mcp.stacks.envelope import WatchEnvelope
 from mergestorm_mcp.stacks.lines import blockers_summary, repair_line
 from mergestorm_mcp.stacks.reader import ApiStackReader
@@ -65,7 +66,14 @@ async def watch(call: Call) -> Outcome:
             with contextlib.suppress(OSError):
                 terminal.document({"stackId": values["stack_id"], "outcome": "aborted"})
         raise
-    return Outcome(ended.document, lambda _terminal: None, ended.exit_code)
+
+    def advise(terminal: Terminal) -> None:
+        if (
+            ended.exit_code == EXIT_ATTENTION and terminal.interactive
+        ):  # a host matches lines and needs no advice
+            terminal.note(f"What is wrong and what mends it: mg stack status {values['stack_id']}")
+
+    return Outcome(ended.document, advise, ended.exit_code)
 
 
 COMMANDS: Final = {"stack wait": wait, "stack watch": watch}
@@ -97,6 +105,6 @@ def _show(terminal: Terminal, document: dict[str, Any]) -> None:
     terminal.line(line)
     repair = repair_line(document["repair"])
     if repair is not None:
-        terminal.line(repair)
+        terminal.line(in_commands(repair))
     if document["watch"].get("done"):
         terminal.line(document["watch"]["message"])

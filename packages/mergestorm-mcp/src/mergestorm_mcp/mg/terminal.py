@@ -26,6 +26,12 @@ Progress = Callable[[float, float | None, str], Awaitable[None]]
 
 _MAX_LINE: Final = 20_000
 _MAX_CELL: Final = 300
+_WIDEST: Final = 121
+"""Tables narrower than this are not folded to fit a narrower terminal."""
+
+_IDS: Final = frozenset({"stack", "job"})
+"""Headers of columns whose values go into the next command."""
+
 _STYLES: Final = {
     **dict.fromkeys(("approve", "approved", "completed", "landed", "clean", "success", "on"), "green"),
     **dict.fromkeys(("failed", "failure", "bounced", "conflict", "request_changes", "quota_exceeded"), "red"),
@@ -105,11 +111,18 @@ class Terminal:
 
         table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold" if self._colour else "none")
         for header in headers:
-            table.add_column(header, overflow="fold")
+            # An id that is broken over two lines cannot be copied; the other columns give way.
+            table.add_column(header, overflow="fold", no_wrap=header in _IDS)
         for row in cells:
             table.add_row(*(Text(cell, style=_STYLES.get(cell, "") if self._colour else "") for cell in row))
+        console = self._console(self.out)
+        wanted = console.measure(table, options=console.options.update_width(_WIDEST)).maximum
+        if (
+            wanted < _WIDEST
+        ):  # a few columns too wide: the terminal's own wrapping breaks no word within a column
+            console.width = max(console.width, wanted)
         with self._hidden():
-            self._console(self.out).print(table)
+            console.print(table)
 
     def pairs(self, values: Mapping[str, Any]) -> None:
         """Print names and values, one a line."""

@@ -8,16 +8,18 @@ them a moment.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from mergestorm_mcp.answers import Answer, thrown
+from mergestorm_mcp.answers import Answer, named, thrown
 from mergestorm_mcp.errors import EXIT_FAILED, EXIT_GENERIC, CommandError, usage
 from mergestorm_mcp.mg.outcome import Call, Outcome, exit_code_of
 from mergestorm_mcp.mg.parser import SETTINGS_CHOICES, SETTINGS_SWITCHES, pull_request
 from mergestorm_mcp.mg.terminal import Terminal
-from mergestorm_mcp.mg.words import in_commands
+from mergestorm_mcp.mg.words import in_commands, refusal
+from mergestorm_mcp.text import one_line
 
 __all__ = ["COMMANDS", "queue_list"]
 
@@ -65,12 +67,18 @@ async def jobs(call: Call) -> Outcome:
             terminal.line("No review jobs")
             return
         rows = [
-            (item["job_id"], item["status"], item["verdict"], item["base_label"], item["head_label"], item["created_at"])
+            (item["job_id"], item["status"], item["verdict"], item["base_label"], item["head_label"],
+             _minute(item["created_at"], terminal))
             for item in data["items"]
         ]  # fmt: skip
         terminal.table(("job", "status", "verdict", "base", "head", "created"), rows)
 
     return await _tool(call, "reviews_read", "review_list", call.only("limit"), show)
+
+
+def _minute(time: Any, terminal: Terminal) -> Any:
+    """A time to the minute where a person reads it, which leaves room for the rest; as it is elsewhere."""
+    return time[:16].replace("T", " ") if terminal.interactive and isinstance(time, str) else time
 
 
 async def dismiss(call: Call) -> Outcome:
@@ -220,6 +228,8 @@ async def stack_list(call: Call) -> Outcome:
             state = ", ".join(dict.fromkeys(layer.state or "unknown" for layer in stack.layers if layer.open))
             if not state and stack.unit is not None:
                 state = stack.unit.state or "unknown"
+            if not state:  # nothing is open any more: merged, closed
+                state = ", ".join(dict.fromkeys(layer.state for layer in stack.layers if layer.state))
             rows.append((stack.id, stack.repository, len(stack.layers), state or "-", bool(stack.auto_land)))
         terminal.table(("stack", "repository", "layers", "state", "auto-land"), rows)
 
@@ -254,7 +264,10 @@ async def stack_status(call: Call) -> Outcome:
             terminal.table(("pr", "branch", "state", "ci", "review"), rows)
         repair = repair_line(data["repair"])
         if repair is not None:
-            terminal.line(repair)
+            terminal.line(in_commands(repair))
+            if data["repair"].get("findings") and data["repair"].get("prNumber"):
+                place = shlex.quote(one_line(stack.repository, 200))
+                terminal.line(f"Findings: mg pr {place}#{data['repair']['prNumber']} --pretty")
 
     from mergestorm_mcp.stacks.reading import stack_status as status_now
 
@@ -346,13 +359,24 @@ async def _settled(answer: Awaitable[Answer]) -> Answer:
 
 def _outcome(answer: Answer, show: View | None = None, *, refused: int = EXIT_GENERIC) -> Outcome:
     data = answer.data
-    summary = in_commands(_for_people(answer.summary, data))
     if answer.failed:
         code = exit_code_of(data.get("error", {}), refused)
-        return Outcome(data, lambda terminal: terminal.note(f"mg: {summary}"), code)
+        told = _refused(answer.summary, data.get("error", {}))
+        return Outcome(data, lambda terminal: terminal.note(f"mg: {told}"), code)
+    summary = in_commands(_for_people(answer.summary, data))
     if show is None:
         return Outcome(data, lambda terminal: terminal.line(summary))
     return Outcome(data, lambda terminal: show(terminal, data))
+
+
+def _refused(summary: str, error: Data) -> str:
+    """A tool's failure in the words of every other failure of `mg`; what follows its sentence is kept."""
+    code, reason, message = error.get("code"), error.get("reason"), str(error.get("message") or "")
+    sentence = named(code, reason, message)
+    if not message or sentence not in summary:
+        return in_commands(summary)
+    before, _, after = summary.partition(sentence)
+    return f"{in_commands(before)}{refusal(message, code, reason)}{in_commands(after)}"
 
 
 def _for_people(summary: str, data: Data) -> str:

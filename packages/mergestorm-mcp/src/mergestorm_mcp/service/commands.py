@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shutil
 import signal
 import sys
 import webbrowser
@@ -100,7 +101,11 @@ def _seeded(world: World, scenario: Scenario | None) -> dict[str, Any]:
     """What the service holds now: title, keys that are shown now and never again."""
     if scenario is not None:
         seeded = seed(world, scenario)
-        return {"scenario": seeded.title, "keys": dict(seeded.keys)}
+        return {
+            "scenario": seeded.title,
+            "about": scenario.about if seeded.keys else "",
+            "keys": dict(seeded.keys),
+        }
     with world.store.write() as connection:
         if connection.execute("SELECT 1 FROM accounts").fetchone() is not None:
             return {"scenario": EMPTY, "keys": {}}
@@ -122,8 +127,12 @@ async def _serve(world: World, values: argparse.Namespace, told: dict[str, Any])
                 "speed": values.speed,
                 "repositories": await asyncio.to_thread(_repositories, world),
             }
+            about = told.pop("about", "")
             with announced(url, page):
-                (_document if values.as_json else _tell)(told)
+                if values.as_json:
+                    _document(told)
+                else:
+                    _tell(told, about)
                 await end.wait()
 
 
@@ -134,22 +143,37 @@ def _repositories(world: World) -> dict[str, str]:
         }
 
 
-def _tell(told: dict[str, Any]) -> None:
+def _tell(told: dict[str, Any], about: str) -> None:
     _line(f"Mergestorm runs at {told['url']} ({told['scenario']}, {told['speed']:g} times as fast as life).")
+    if about.strip():
+        _line("")
+        for line in about.strip().splitlines():
+            _line(f"  {line}")
+        _line("")
     _line(f"Its page: {told['page']}")
     for name, path in told["repositories"].items():
         _line(f"Repository {name}: git clone {path}")
     if not told["keys"]:
-        _line("Its keys are those it was first started with; `mg login` makes another.")
+        _line(f"Its keys are those it was first started with; `{_mg()} login` makes another.")
     for login, key in told["keys"].items():
         _line(f"Key of {login}: {key}")
     _line("")
     _line("In the shell of your client:")
     _line(f"  export MERGESTORM_API_URL={told['url']}")
     _line(f"  export MERGESTORM_API_KEY={next(iter(told['keys'].values()), 'YOUR-KEY')}")
-    _line("  mg whoami")
+    _line(f"  {_mg()} whoami")
+    repository = next(iter(told["repositories"]), None)
+    if repository is not None:
+        _line("")
+        _line("In a clone, whose origin is a folder, name the repository:")
+        _line(f"  {_mg()} stack publish --repo {repository}")
     _line("")
     _line("Ctrl+C stops it.")
+
+
+def _mg() -> str:
+    """How the command line is called here: a service that `uvx` runs leaves no `mg` on the path."""
+    return "mg" if shutil.which("mg") else "uvx --from mergestorm-mcp mg"
 
 
 def _document(value: dict[str, Any]) -> None:

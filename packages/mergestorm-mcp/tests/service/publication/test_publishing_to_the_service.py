@@ -164,11 +164,11 @@ async def test_any_prefix_that_is_there_already_is_gone_on_from(
     copies = [commit["github_sha"] for commit in whole["commits"]]
     assert (copies == ids) is not signed
     live = copies[-1]
-    for start in [checkout.git("rev-parse", "main"), *copies, None]:
+    for start in [checkout.git("rev-parse", "main"), *copies]:
         tidepool.git.move("topic", start, live)
         told = await tool("stack_publish")
         assert told["head"] == whole["head"]
-        assert told["created"] == {"branch": start is None, "pull": False, "stack": False}
+        assert told["created"] == {"branch": False, "pull": False, "stack": False}
         assert tidepool.git.head("topic") == live
     assert (tidepool.count("pulls"), tidepool.count("stacks")) == (1, 1)
 
@@ -263,7 +263,6 @@ async def test_a_late_repetition_after_the_landing_publishes_nothing(
     base = git.head("main")
     merge = git.merge_commit(base, head, message="Merge", when=world.pace.now())
     git.move("main", merge, base)
-    git.move("topic", None, head)
     with world.store.write() as connection:
         at = iso(world.pace.now())
         number = told["pull"]["number"]
@@ -271,6 +270,7 @@ async def test_a_late_repetition_after_the_landing_publishes_nothing(
             connection, tidepool.repository.id, number, at=at, head=head, base=base, merge_sha=merge
         )
         connection.execute("UPDATE stacks SET landed_at = ?", (at,))
+    git.move("topic", None, head)
     late = await tool("stack_publish")
     assert (late["pull"], late["stack"]["id"]) == (told["pull"], told["stack"]["id"])
     assert late["created"] == {"branch": False, "pull": False, "stack": False}

@@ -137,7 +137,7 @@ def _rendered(reply: dict[str, Any], answer: Any, chosen: OutputFormat) -> str:
     screen = Screen(terminal=_is_terminal())
     answer.draw(screen, reply["data"])
     for warning in reply["warnings"]:
-        screen.line(("warning: ", "warning"), warning)
+        screen.whole_line(("warning: ", "warning"), warning)  # some end in a command to be copied
     return screen.text + (render_envelope(reply) if chosen == "both" else "")
 
 

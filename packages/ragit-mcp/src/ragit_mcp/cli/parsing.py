@@ -235,7 +235,11 @@ def _unknown_command(words: Sequence[str]) -> CommandError:
             )
     group = [name for name in names if name.startswith(f"{words[0]} ")]
     if group:
-        return usage_error(f"{words[0]} has: {', '.join(group)}.", reason="unknown_command")
+        whole = ", ".join(f"{PROGRAM} {name}" for name in group)
+        return usage_error(
+            f"{words[0]} needs a second word, one of its own. There {'are' if len(group) > 1 else 'is'}: {whole}.",
+            reason="unknown_command",
+        )
     close = difflib.get_close_matches(" ".join(words[:2]), names, 1) or difflib.get_close_matches(
         words[0], names, 1
     )
@@ -250,12 +254,14 @@ def _unknown_flag(name: str, command: Command, flags: Mapping[str, Flag]) -> Com
 
     # Looked for here and not only in the reply: behind the dashes a token would not be known for one.
     showable = _SHOWABLE.fullmatch(name) and not name.startswith("-") and not find_secrets(name)
-    shown = f"--{name}" if showable else "that flag"
+    shown = f"--{name}"
     close = difflib.get_close_matches(name, flags, 1)
     hint = f" Did you mean --{close[0]}?" if close else ""
     dashes = " Words that begin with a dash stand after --." if command.argument else ""
     return usage_error(
-        f"{PROGRAM} {command.name} does not know {shown}.{hint}{dashes}",
+        f"There is no flag {shown} here.{hint}{dashes}"
+        if showable
+        else f"There is no such flag here.{hint}{dashes}",
         reason="unknown_flag",
         command=command,
     )

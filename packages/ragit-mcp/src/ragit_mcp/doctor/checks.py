@@ -319,7 +319,7 @@ def _manifests(repository: Repository, root: str, held: set[tuple[str, str]]) ->
             + ("; passages of HEAD are missing" if gone else ""),
             _INGEST,
         )
-    return good(name, f"{len(commits)} manifests, all in the store")
+    return good(name, f"{len(commits)} manifest{'' if len(commits) == 1 else 's'}, all in the store")
 
 
 def _head_is_short(repository: Repository, root: str) -> bool:

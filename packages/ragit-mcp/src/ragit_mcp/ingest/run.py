@@ -609,9 +609,8 @@ class _Run:
         if tally.blocked:
             yield f"{len(tally.blocked)} kept out by admission control: {_listed(tally.blocked)}."
         if plan.outside and plan.suggestion:
-            yield (
-                f"{plan.outside} .md or .mdx files lie outside the include globs; to add them: {plan.suggestion}"
-            )
+            lie, them = ("file lies", "it") if plan.outside == 1 else ("files lie", "them")
+            yield f"{plan.outside} .md or .mdx {lie} outside the include globs; to add {them}: {plan.suggestion}"
         if tally.violations:
             yield f"Documents do not have what their type asks for: {_listed(tally.violations)}."
 

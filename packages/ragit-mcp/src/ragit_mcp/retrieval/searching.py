@@ -383,8 +383,9 @@ def _advice(repository: Repository, selection: Selection, config: Config) -> tup
     command = suggest_include(outside, ingest.include)
     if command is None:
         return ()
+    lie, are, them = ("file lies", "is", "it") if len(outside) == 1 else ("files lie", "are", "them")
     return (
-        f"{len(outside)} .md or .mdx files lie outside the include globs and are not indexed; to add them: {command}",
+        f"{len(outside)} .md or .mdx {lie} outside the include globs and {are} not indexed; to add {them}: {command}",
     )
 
 

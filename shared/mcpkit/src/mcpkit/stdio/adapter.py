@@ -47,7 +47,7 @@ def serve(
 
     Takes the standard streams over at once, answers what it can from `surface`, and calls `load` meanwhile. Do a
     server's own checks (arguments, configuration) before: nothing is read or answered until this is called. FastMCP's
-    settings are sealed (`mcpkit.isolation`) before `load`.
+    settings are sealed (`mcpkit.isolation`) before `load`. At a terminal it says on stderr that it waits for a client.
 
     An ending process leaves behind whatever does not stop in time: this function returns only if nothing is left,
     else it flushes and ends the process itself.
@@ -63,6 +63,7 @@ def serve(
         The exit code: 0, or 1 if the server could not start or broke down. A second signal ends the process at once
         with 128 plus its number.
     """
+    _greet_a_person()
     try:
         wire = take_over()
     except OSError:
@@ -101,6 +102,18 @@ def run(target: str, *, surface: str | os.PathLike[str] | None = None) -> int:
         return harden(found if isinstance(found, FastMCP) else found())
 
     return serve(load, surface=None if surface is None else Surface.load(os.fspath(surface)))
+
+
+def _greet_a_person() -> None:
+    """Tell somebody who started the server in a terminal why nothing happens; a client's pipe is told nothing."""
+    if not (os.isatty(0) and os.isatty(2)):
+        return
+    name = os.path.basename(sys.argv[0]) if sys.argv else "This server"
+    words = f"{name}: waiting for an MCP client on standard input. A client starts this program by itself; Ctrl+C ends it.\n"
+    try:
+        os.write(2, words.encode("utf-8", "backslashreplace"))
+    except OSError:
+        return
 
 
 class _Adapter:

@@ -79,6 +79,14 @@ class Screen:
             text.append(visible(words), STYLES[tone])
         self.console.print(text, overflow="fold")
 
+    def whole_line(self, *parts: Cell) -> None:
+        """Like `line`, without breaks of its own: the terminal wraps it, and a command in it can be copied."""
+        text = Text()
+        for part in parts:
+            words, tone = _toned(part)
+            text.append(visible(words), STYLES[tone])
+        self.console.print(text, soft_wrap=True)
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """A table; with a header unless all its names are empty. Columns that are empty throughout are left out."""
         cells = [[_toned(cell) for cell in row] for row in rows]

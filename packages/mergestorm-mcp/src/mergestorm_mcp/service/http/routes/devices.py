@@ -73,7 +73,7 @@ def _question(visit: Visit, code: str, problem: str = "", status: int = 200) -> 
         if visit.trusted
         else '<label for="token">Run token</label>\n'
         '<input id="token" name="token" type="password" required autocomplete="off" aria-describedby="token-help">\n'
-        '<p id="token-help">Printed by <code>mergestorm-local serve</code> when it started.</p>\n'
+        '<p id="token-help">What stands behind <code>token=</code> in the link that <code>mergestorm-local serve</code> printed when it started. Open that link first, and you are not asked.</p>\n'
     )
     return Page(
         "Approve a login",
