@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from mergestorm_mcp.config import (
 )
 from mergestorm_mcp.errors import EXIT_TIMEOUT, CommandError, rate_limited, usage
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 if TYPE_CHECKING:
     from mergestorm_mcp.api.client import Api, Reply
@@ -63,6 +62,7 @@ _LONGEST_PAUSE: Final = 60.0  # seconds; a longer one is the person's to wait
 _DEFAULT_INTERVAL: Final = 5.0
 _SHORTEST_INTERVAL: Final = 2.0
 _DEFAULT_LIFE: Final = 600.0
+_MAX_SECONDS: Final = 1e12  # since the epoch or from now; nothing beyond is a time
 _LONGEST_LIFE: Final = 3600.0
 _SLOW: Final = frozenset({"slow_down", "rate_limited"})
 _ENDINGS: Final = {
@@ -266,7 +266,7 @@ def _pending(reply: Reply, base: str, now: float) -> PendingLogin:
         raise CommandError("Mergestorm's answer to the login request was incomplete; try again.")
     life = min(_positive(reply.member("expires_in"), _DEFAULT_LIFE), _LONGEST_LIFE)
     interval = _interval(reply.member("interval"))
-    return PendingLogin(device_code, plain(user_code, 100), link, interval, now + life, base)
+    return PendingLogin(device_code, one_line(user_code, 100), link, interval, now + life, base)
 
 
 async def _redeem(runtime: Runtime, pending: PendingLogin, seconds: float) -> LoggedIn:
@@ -345,6 +345,7 @@ def _interval(value: Any) -> float:
 
 def _positive(value: Any, default: float) -> float:
     fits = (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+        # Compared, not converted: a whole number may be larger than any float.
+        isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _MAX_SECONDS
     )
     return float(value) if fits else default

@@ -83,7 +83,7 @@ class Environment:
     @classmethod
     def current(cls) -> Environment:
         """The environment of this process."""
-        return cls(dict(os.environ), os.path.expanduser("~"), os.getcwd())
+        return cls(dict(os.environ), _home(), os.getcwd())
 
     def text(self, name: str) -> str:
         """A variable without surrounding blanks, empty if it is not set."""
@@ -140,7 +140,7 @@ def load_config(environment: Environment) -> StoredConfig:
             _tighten(stream.fileno())
             data = stream.read()
     except FileAccessError as error:
-        return StoredConfig(path, fault=None if error.kind == "not_found" else error.reason)
+        return StoredConfig(path, fault=None if error.kind == "not_found" else f"it {error.reason}")
     try:
         stored = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -328,6 +328,24 @@ def _missing_key(stored: StoredConfig) -> CommandError:
             "No Mergestorm API key. Run `mg login` on the machine of this server, or set MERGESTORM_API_KEY."
         )
     return CommandError(message, code="missing_api_key")
+
+
+def _home() -> str:
+    """The user's home directory.
+
+    HOME that is no absolute path would make the configuration one of wherever the program stands, which may be
+    somebody else's checkout; then the user database says where home is.
+    """
+    home = os.path.expanduser("~")
+    if os.path.isabs(home):
+        return home
+    try:
+        import pwd  # not on Windows, where HOME has no say
+
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError, AttributeError):
+        pass
+    return home if os.path.isabs(home) else os.path.abspath(os.sep)
 
 
 def _filled(stored: Mapping[str, Any], name: str) -> str | None:

@@ -158,3 +158,20 @@ def test_deleting_says_whether_there_was_a_file(home: Environment) -> None:
     save_config(home, api_key=KEY, api_base=HOSTED_API)
     assert delete_config(home) is True
     assert load_config(home).api_key is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="HOME has no say there")
+@pytest.mark.parametrize("home", [".", "here", ""])
+def test_a_home_that_is_no_absolute_path_is_not_looked_for_in_the_working_directory(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (tmp_path, tmp_path / "here"):
+        (folder / ".mergestorm").mkdir(parents=True)
+        (folder / ".mergestorm" / "config.json").write_text(
+            '{"apiKey": "msk_live_planted"}', encoding="utf-8"
+        )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", home)
+    environment = Environment.current()
+    assert os.path.isabs(environment.home)
+    assert load_config(environment).api_key != "msk_live_planted"

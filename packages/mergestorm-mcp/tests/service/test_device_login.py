@@ -131,7 +131,10 @@ def test_the_link_of_the_start_spares_typing_the_token(service: LocalService) ->
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     codes = begin(service)
-    assert 'name="token"' not in client.get("/device").text
+    shown = client.get("/device").text
+    assert 'name="token"' not in shown
+    assert f"<option>{OWNER}</option>" in shown
+    assert OWNER not in service.client(None).get("/device").text  # not told to whoever has no token
     form = {"user_code": codes["user_code"], "account": OWNER, "decision": "approve"}
     assert client.post("/device", data=form, headers={"Origin": service.url}).status_code == 200
 

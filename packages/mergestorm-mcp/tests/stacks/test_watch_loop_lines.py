@@ -136,8 +136,9 @@ async def test_a_blocker_is_quoted_as_json_on_one_line(watch: Watch, make: Simpl
     await watch(Story(make.stack(make.layer(checks=checks))))
     assert len(watch.lines) == 1
     assert "\n" not in watch.lines[0]
+    assert watch.lines[0].count("MS-WATCH") == 1
     quoted = watch.lines[0].split(" blocker=", 1)[1].rsplit(" repair=", 1)[0]
-    assert json.loads(quoted).startswith('CI failed — a "b" MS-WATCH')
+    assert json.loads(quoted).startswith('CI failed — a "b" MS_WATCH LANDED')
 
 
 async def test_a_landing_is_one_mark_a_message_and_exit_0(watch: Watch, landed: Any) -> None:

@@ -3,8 +3,9 @@
 Rules of the contract, section 1.1, and of issue 5: a request has one deadline for everything, 30 s unless told
 otherwise; any HTTP status is an answer except 401; nothing is retried but a read on a kept connection that turns out
 to be closed, once. Redirects are answers, never followed, so a key stays with the host it is for. Loopback is reached
-directly whatever the proxy settings say. Replies are bounded, and JSON that Python reads but JSON does not allow
-(NaN, 1e999, lone surrogates) never gets further than this module.
+directly whatever the proxy settings say. No cookie is kept. Replies are bounded, also where they were compressed against
+the request. JSON that Python reads but JSON does not allow (NaN, 1e999, lone surrogates), or that is nested deeper or
+counts further than the next program can follow, never gets further than this module.
 
 The key is masked in whatever a service echoes back.
 """
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import zlib
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -33,7 +36,13 @@ DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
 """Most of a reply that is read; a stack of hundreds of layers has less than one."""
 
+_MAX_DEPTH: Final = 64
+"""Deepest nesting of a reply that is read as JSON; the service's own has less than ten levels."""
+
 _MAX_DELAY: Final = 10 * 365 * 86_400.0  # a delay beyond it is a mistake of the service
+_MAX_INTEGER: Final = (
+    2**64
+)  # room for any id; a larger number fits neither a float nor another program's integers
 _READS: Final = frozenset({"GET", "HEAD"})
 _CONNECTING: Final = "connect_tcp.started"
 _HIDDEN: Final = "[key hidden]"
@@ -103,6 +112,8 @@ class Connections:
                     transport=self._transport,
                     trust_env=not direct,
                     follow_redirects=False,
+                    # A jar knows no ports: what one service of loopback sets would be sent to every other.
+                    cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                     limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
                 )
             except (ValueError, TypeError, OSError, ImportError, httpx.InvalidURL):
@@ -220,7 +231,7 @@ class Api:
                 "Mergestorm rejected the API key. Run `mg login`, or set MERGESTORM_API_KEY to a valid key.",
                 code="auth_invalid",
             )
-        value = _json_or_text(self._masked(data.decode("utf-8", "replace")))
+        value = self._understood(data.decode("utf-8", "replace"))
         delay = _longest(parse_retry_after(headers.get("retry-after"), self.clock.now()), _body_delay(value))
         return Reply(status, value, delay)
 
@@ -269,20 +280,65 @@ class Api:
                 raise
             response = await pool.send(made(seconds - (self.clock.monotonic() - began)), stream=True)
         try:
-            data = bytearray()
-            async for chunk in response.aiter_bytes():
-                data += chunk
-                if len(data) > MAX_REPLY_BYTES:
-                    raise CommandError(
-                        f"Mergestorm's reply is larger than {MAX_REPLY_BYTES // 2**20} MiB and was not read; "
-                        "check that the address is Mergestorm's."
-                    )
+            data = await _read(response)
         finally:
             await response.aclose()
-        return response.status_code, response.headers, bytes(data)
+        return response.status_code, response.headers, data
+
+    def _understood(self, text: str) -> Any:
+        """A reply's JSON, or its text where it is none, without the key in it."""
+        value = _json_or_text(self._masked(text))
+        # Escapes can hide a key from the first look, and can bring lone surrogates, which fail at the next encoder.
+        if "\\u" in text:
+            value = json.loads(self._masked(json.dumps(value, ensure_ascii=False)).encode("utf-8", "replace"))
+        return value
 
     def _masked(self, text: str) -> str:
         return text.replace(self._key, _HIDDEN) if self._key else text
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """A reply's content.
+
+    Raises:
+        CommandError: it is too large.
+        httpx.DecodingError: it is compressed in a way that nobody asked for, or badly.
+    """
+    coding = response.headers.get("content-encoding", "").strip().lower()
+    if coding in {"", "identity"}:
+        return await _bounded(response.aiter_bytes())
+    if coding not in {"gzip", "x-gzip", "deflate"}:
+        raise httpx.DecodingError("the reply's encoding was not asked for")
+    packed = await _bounded(response.aiter_raw())
+    if not packed:
+        return packed
+    # httpx unpacks whatever it is given, also what was packed several times: some hundred bytes become gigabytes.
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        data = unpacker.decompress(packed, MAX_REPLY_BYTES + 1)
+    except zlib.error:
+        raise httpx.DecodingError("the reply cannot be unpacked") from None
+    if len(data) > MAX_REPLY_BYTES:
+        raise _too_large()
+    if not unpacker.eof:
+        raise httpx.DecodingError("the reply ends too early")
+    return data
+
+
+async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
+    data = bytearray()
+    async for chunk in chunks:
+        data += chunk
+        if len(data) > MAX_REPLY_BYTES:
+            raise _too_large()
+    return bytes(data)
+
+
+def _too_large() -> CommandError:
+    return CommandError(
+        f"Mergestorm's reply is larger than {MAX_REPLY_BYTES // 2**20} MiB and was not read; "
+        "check that the address is Mergestorm's."
+    )
 
 
 def parse_retry_after(value: object, now: float) -> float | None:
@@ -296,7 +352,7 @@ def parse_retry_after(value: object, now: float) -> float | None:
         At least 0; None where the value says nothing usable.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _delay(float(value))
+        return _delay(value)
     if not isinstance(value, str) or not value.strip() or len(value) > 100:
         return None
     try:
@@ -319,9 +375,9 @@ def parse_retry_after(value: object, now: float) -> float | None:
 
 
 def _delay(seconds: float) -> float | None:
-    if not math.isfinite(seconds) or seconds < 0 or seconds > _MAX_DELAY:
+    if not 0 <= seconds <= _MAX_DELAY:  # compared before it is converted; not a number is never within
         return None
-    return int(seconds) if seconds.is_integer() else seconds
+    return int(seconds) if float(seconds).is_integer() else seconds
 
 
 def _body_delay(value: Any) -> float | None:
@@ -342,12 +398,30 @@ def _longest(one: float | None, other: float | None) -> float | None:
 
 def _json_or_text(text: str) -> Any:
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-        # A lone surrogate passes json.loads and fails at the next encoder; only an escape can have brought one.
-        if "\\ud" in text.lower():
-            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_countable)
     except (ValueError, RecursionError):
         return text
+    return text if _too_deep(value) else value
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(_MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _countable(text: str) -> int:
+    value = int(text)
+    if abs(value) > _MAX_INTEGER:
+        raise ValueError("beyond what other programs count to")
     return value
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from mergestorm_mcp.api.client import Reply
 from mergestorm_mcp.errors import CommandError, rate_limited
-from mergestorm_mcp.text import plain, short_json
+from mergestorm_mcp.text import one_line, short_json
 
 __all__ = ["SURGE_CODES", "failed_to", "raise_rate_limit", "service_words", "surge_refusal"]
 
@@ -19,6 +19,7 @@ SURGE_CODES: Final = frozenset({
 """Codes that, with a reason beginning `surge_`, mean that the Surge App is the one to install."""
 
 _INSTALL: Final = re.compile(r"https://github\.com/apps/[A-Za-z0-9][A-Za-z0-9-]*/installations/new")
+_MAX_WORDS: Final = 2000  # characters of the service's own sentence
 _FALLBACK: Final = "The Mergestorm Surge App is not set up for this repository; ask its owner to install it."
 
 
@@ -31,11 +32,11 @@ def surge_refusal(reply: Reply) -> CommandError | None:
     code, reason = reply.text("error"), reply.text("reason")
     if code not in SURGE_CODES or reason is None or not reason.startswith("surge_"):
         return None
-    message = plain(reply.text("message") or "").strip() or _FALLBACK
+    message = one_line(reply.text("message") or "", _MAX_WORDS) or _FALLBACK
     address = reply.text("installUrl")
     if address is not None and _INSTALL.fullmatch(address) and address not in message:
         message = f"{message} ({address})"
-    return CommandError(message, code=code, reason=plain(reason, 100))
+    return CommandError(message, code=code, reason=one_line(reason, 100))
 
 
 def raise_rate_limit(reply: Reply) -> None:
@@ -47,7 +48,7 @@ def raise_rate_limit(reply: Reply) -> None:
 def service_words(reply: Reply) -> str | None:
     """The service's own sentence, fit to be shown; None if it sent none."""
     message = reply.text("message")
-    return plain(message).strip() or None if message is not None else None
+    return one_line(message, _MAX_WORDS) or None if message is not None else None
 
 
 def failed_to(what: str, reply: Reply) -> CommandError:

@@ -25,6 +25,7 @@ from mergestorm_mcp.reviews.envelope import job_envelope, job_summary
 from mergestorm_mcp.reviews.poll import JobPollTimeout, Waiting, poll_review
 from mergestorm_mcp.reviews.pr import PrPollTimeout, PrSelector, matches_head, poll_pr_review, read_pr_review
 from mergestorm_mcp.reviews.submit import ReviewRequest, job_id_of, prepare_submission, send_submission
+from mergestorm_mcp.text import one_line
 
 __all__ = ["COMMANDS"]
 
@@ -166,7 +167,7 @@ def _show_job(terminal: Terminal, envelope: Mapping[str, Any]) -> None:
             "What is not committed is not reviewed."
         )
         return
-    terminal.line(job_summary(envelope))
+    terminal.line(one_line(job_summary(envelope), 1000))
     if isinstance(envelope["error"], str):
         terminal.note(envelope["error"])
     _show_summary(terminal, envelope)
@@ -261,7 +262,7 @@ def _show_pr(terminal: Terminal, label: str, found: Mapping[str, Any]) -> None:
     parts.append(f"head {head[:12]}" if isinstance(head, str) and head else None)
     parts.append(f"pass {number}" if number is not None else None)
     parts.append(f"review {found['id']}" if str(found.get("id") or "").isdecimal() else None)
-    terminal.line(" · ".join(str(part) for part in parts if part))
+    terminal.line(one_line(" · ".join(str(part) for part in parts if part), 1000))
     if isinstance(found.get("error"), str):
         terminal.note(found["error"])
     _show_summary(terminal, found)
@@ -279,8 +280,9 @@ def _show_summary(terminal: Terminal, shown: Mapping[str, Any]) -> None:
         if isinstance(finding.get("line"), int):
             place += f":{finding['line']}"
         title = finding.get("title") or str(finding.get("body") or "").strip().partition("\n")[0]
-        known = f"  [{finding['id']}]" if isinstance(finding.get("id"), (str, int)) else ""
-        terminal.line(f"  {finding.get('severity') or 'finding'}  {place}  {title}{known}")
+        parts = [str(finding.get("severity") or "finding"), place, str(title)]
+        parts += [f"[{finding['id']}]"] if isinstance(finding.get("id"), (str, int)) else []
+        terminal.line("  " + "  ".join(one_line(part, 1000) for part in parts))
     if len(found) > _MAX_FINDINGS:
         terminal.line(f"  and {len(found) - _MAX_FINDINGS} more; --json shows all")
 

@@ -51,7 +51,10 @@ async def watch(call: Call) -> Outcome:
         max_minutes=values.get("max_minutes"),
         head=values.get("head"),
     )
-    say = terminal.note if values["json"] else terminal.line
+
+    def say(text: str) -> None:
+        terminal.signal(text, aside=values["json"])
+
     try:
         reader = ApiStackReader(runtime.api())
         with terminal.waiting(f"Watching stack {values['stack_id']}"):

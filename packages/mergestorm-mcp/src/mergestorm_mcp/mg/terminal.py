@@ -1,7 +1,7 @@
 """Where the command line prints, and how: results on stdout, everything else on stderr.
 
 Whatever a service, a repository or a pull request says may hold escape sequences; nothing is printed before it went
-through `mergestorm_mcp.text.plain`, and JSON is written in ASCII. A terminal gets tables and colour (not with NO_COLOR)
+through `mergestorm_mcp.text.plain`, JSON is written in ASCII, and only `signal` prints what hosts act upon. A terminal gets tables and colour (not with NO_COLOR)
 and a live line while something is waited for; a pipe gets tab-separated rows and no live line. rich is loaded only for
 a terminal.
 """
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line, plain, without_watch_mark
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,6 +77,21 @@ class Terminal:
         """Print what is no result: progress, advice, errors."""
         self._write(self.err, text)
 
+    def signal(self, text: str, *, aside: bool = False) -> None:
+        """Print a line that hosts act upon; only `mg stack watch` has any.
+
+        What is foreign in it must be quoted or reduced by whoever made it. Everywhere else the mark that such lines begin
+        with is changed, so that no title, name or message of a service can look like one.
+
+        Args:
+            text: one line.
+            aside: on stderr, because the result is a document.
+        """
+        stream = self.err if aside else self.out
+        with self._hidden():
+            stream.write(one_line(text, _MAX_LINE) + "\n")
+            stream.flush()
+
     def document(self, value: Any) -> None:
         """Print one JSON document."""
         text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False).replace("\x7f", "\\u007f")
@@ -119,12 +134,12 @@ class Terminal:
         if not self.err.isatty():
             yield _unseen
             return
-        status = self._console(self.err).status(plain(text, 200))
+        status = self._console(self.err).status(_escaped(one_line(text, 200)))
         self._status = status
 
         async def progress(done: float, total: float | None, message: str) -> None:
             of = f" of {total:.0f}" if total is not None else ""
-            status.update(_escaped(f"{plain(text, 200)} · {plain(message, 200)} · {done:.0f}{of} s"))
+            status.update(_escaped(f"{one_line(text, 200)} · {one_line(message, 200)} · {done:.0f}{of} s"))
 
         try:
             with status:
@@ -146,7 +161,7 @@ class Terminal:
 
     def _write(self, stream: TextIO, text: str) -> None:
         with self._hidden():
-            stream.writelines(plain(part, _MAX_LINE) + "\n" for part in text.split("\n"))
+            stream.writelines(without_watch_mark(plain(part, _MAX_LINE)) + "\n" for part in text.split("\n"))
             stream.flush()
 
     @contextlib.contextmanager
@@ -191,4 +206,4 @@ def _cell(value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, list):
         value = ", ".join(str(item) for item in value) or "-"
-    return " ".join(plain(" ".join(str(value)[: 4 * _MAX_CELL].split()), _MAX_CELL).split())
+    return without_watch_mark(one_line(str(value), _MAX_CELL))

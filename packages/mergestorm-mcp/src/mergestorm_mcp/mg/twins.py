@@ -8,6 +8,7 @@ them a moment.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
@@ -18,6 +19,7 @@ from mergestorm_mcp.mg.outcome import Call, Outcome, exit_code_of
 from mergestorm_mcp.mg.parser import SETTINGS_CHOICES, SETTINGS_SWITCHES, pull_request
 from mergestorm_mcp.mg.terminal import Terminal
 from mergestorm_mcp.mg.words import in_commands, refusal
+from mergestorm_mcp.text import one_line
 
 __all__ = ["COMMANDS", "queue_list"]
 
@@ -264,7 +266,8 @@ async def stack_status(call: Call) -> Outcome:
         if repair is not None:
             terminal.line(in_commands(repair))
             if data["repair"].get("findings") and data["repair"].get("prNumber"):
-                terminal.line(f"Findings: mg pr {stack.repository}#{data['repair']['prNumber']} --pretty")
+                place = shlex.quote(one_line(stack.repository, 200))
+                terminal.line(f"Findings: mg pr {place}#{data['repair']['prNumber']} --pretty")
 
     from mergestorm_mcp.stacks.reading import stack_status as status_now
 
@@ -384,8 +387,8 @@ def _for_people(summary: str, data: Data) -> str:
         return summary
     rest = summary.removeprefix(message).strip()
     following = watch.get("next") if isinstance(watch, dict) else None
-    stack_id = (following.get("args") or {}).get("stack_id") if isinstance(following, dict) else None
-    return f"{rest}\nWatch it: mg stack watch {stack_id}" if stack_id else rest
+    command = following.get("background") if isinstance(following, dict) else None
+    return f"{rest}\nWatch it: {command}" if command else rest
 
 
 def _pull(call: Call) -> tuple[str, str, int]:

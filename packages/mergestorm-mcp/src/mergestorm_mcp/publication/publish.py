@@ -30,7 +30,7 @@ from mergestorm_mcp.publication.wire import Answer, Options, publication_body, r
 from mergestorm_mcp.retry import is_transient_status
 from mergestorm_mcp.stacks.obligation import open_watch
 from mergestorm_mcp.steady import steady
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line, plain
 
 __all__ = [
     "Publication",
@@ -302,7 +302,7 @@ def _dirty(repository: Repository, branch: str, environ: Mapping[str, str]) -> b
 def _words(line: BranchRange, title: str | None, body: str | None) -> tuple[str, str]:
     """Title and body of the pull request: as given, else from the newest commit's message."""
     first, _, rest = message_text(line.head).strip().partition("\n")
-    wanted = plain((title if title is not None else first).strip(), MAX_TITLE) or line.branch[:MAX_TITLE]
+    wanted = one_line(title if title is not None else first, MAX_TITLE) or line.branch[:MAX_TITLE]
     text = body if body is not None else plain(rest.strip(), MAX_BODY)
     return wanted, text[:MAX_BODY]
 
@@ -356,7 +356,7 @@ def _refusal(reply: Reply, local_head: str | None, *, reading: bool = False) -> 
             service_words(reply) or "Mergestorm refused it without saying more; nothing was published.",
             code=code,
             exit_code=EXIT_GENERIC,
-            reason=plain(reason, 100) if reason is not None else None,
+            reason=one_line(reason, 100) if reason is not None else None,
             retry_after_seconds=reply.retry_after,
         )
     failed = failed_to("read the publication" if reading else "publish the branch", reply)

@@ -14,7 +14,7 @@ from mcpkit.git import DiffEntry, GitError, Repository
 from mergestorm_mcp.publication.limits import MAX_FILE_BYTES, MAX_PATHS, MAX_TOTAL_BYTES
 from mergestorm_mcp.publication.range import BranchRange
 from mergestorm_mcp.publication.refusals import refused
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = ["Change", "read_blobs", "read_changes"]
 
@@ -86,7 +86,7 @@ def read_blobs(repository: Repository, changes: Iterable[Iterable[Change]]) -> d
         for oid, path in places.items():
             size = reader.header(oid).size
             if size > MAX_FILE_BYTES:
-                raise refused("file_too_large", f"{plain(path, 200)}: {size:,} bytes")
+                raise refused("file_too_large", f"{one_line(path, 200)}: {size:,} bytes")
             total += size
             if total > MAX_TOTAL_BYTES:
                 raise refused("payload_too_large")
@@ -103,7 +103,7 @@ def _contents(answers: Iterator[tuple[str, bytes | GitError]]) -> Iterator[tuple
 def _change(entry: DiffEntry) -> Change:
     path = _path(entry.path)
     if _SUBMODULE in {entry.old_mode, entry.new_mode}:
-        raise refused("submodule", plain(path, 200))
+        raise refused("submodule", one_line(path, 200))
     if entry.new_mode == _NOTHING:
         return Change(path)
     return Change(path, entry.new_mode, entry.new_oid)
@@ -113,7 +113,7 @@ def _path(name: bytes) -> str:
     try:
         path = name.decode("utf-8")
     except UnicodeDecodeError:
-        raise refused("bad_path", plain(name.decode("utf-8", "replace"), 200)) from None
+        raise refused("bad_path", one_line(name.decode("utf-8", "replace"), 200)) from None
     if any(part.casefold() in _FORBIDDEN for part in path.split("/")):
-        raise refused("bad_path", plain(path, 200))
+        raise refused("bad_path", one_line(path, 200))
     return path

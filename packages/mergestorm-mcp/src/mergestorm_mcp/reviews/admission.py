@@ -11,7 +11,7 @@ from typing import Final
 
 from mergestorm_mcp.config import Environment
 from mergestorm_mcp.errors import usage
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = ["ALLOW_SECRETS", "refuse_secrets"]
 
@@ -45,6 +45,6 @@ def refuse_secrets(
             if not finding.example:
                 line = text.count("\n", 0, finding.start) + 1
                 raise usage(
-                    f"{plain(name, 200)} seems to hold a secret ({finding.kind}, line {line}); nothing was sent. Take it "
+                    f"{one_line(name, 200)} seems to hold a secret ({finding.kind}, line {line}); nothing was sent. Take it "
                     f"out of the change, or ask the host to set {ALLOW_SECRETS}=1 if it is none."
                 )

@@ -20,7 +20,7 @@ from mcpkit.git.layout import is_git_directory
 from mergestorm_mcp.config import Environment, config_directory
 from mergestorm_mcp.errors import CommandError, usage
 from mergestorm_mcp.sandbox import lies_below, sandbox_root
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = [
     "MAX_CONTEXT",
@@ -90,7 +90,7 @@ def read_context_files(
     files: list[dict[str, str]] = []
     total = 0
     for number, name in enumerate(wanted, 1):
-        shown = f"context_files[{number - 1}] ({plain(name, 80)})"
+        shown = f"context_files[{number - 1}] ({one_line(name, 80)})"
         path, content = _read(root, stand, name, shown, private)
         total += len(content)
         if total > MAX_CONTEXT:

@@ -9,7 +9,7 @@ from mergestorm_mcp.api.client import Reply
 from mergestorm_mcp.api.refusals import failed_to, raise_rate_limit, service_words
 from mergestorm_mcp.errors import EXIT_FAILED, CommandError
 from mergestorm_mcp.reviews.poll import review_failed
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = ["REFUSAL_CODES", "Refusal", "read_dismissal"]
 
@@ -51,7 +51,7 @@ def read_dismissal(reply: Reply) -> dict[str, Any] | Refusal:
     raise_rate_limit(reply)
     code = reply.text("error")
     if not reply.ok and code is not None:
-        shown = plain(code, 100)
+        shown = one_line(code, 100)
         return Refusal(
             reply.status, shown, service_words(reply) or f"Mergestorm refused the dismissal: {shown}."
         )

@@ -24,7 +24,7 @@ from mergestorm_mcp.reviews.admission import refuse_secrets
 from mergestorm_mcp.reviews.collect import MAX_DIFF_BYTES, Changes, collect_changes, discover_trunk
 from mergestorm_mcp.reviews.context import context_text, read_context_files, refuse_standard_input
 from mergestorm_mcp.reviews.envelope import job_envelope
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = [
     "SPECIALISTS",
@@ -231,9 +231,9 @@ def _words(reply: Reply) -> str | None:
     for name in ("message", "error"):
         told = reply.text(name)
         if told is not None:
-            return plain(told).strip() or None
+            return one_line(told, 2000) or None
     if isinstance(reply.body, str) and not _HTML.match(reply.body):
-        return plain(reply.body, _MAX_PLAIN_BODY).strip() or None
+        return one_line(reply.body, _MAX_PLAIN_BODY) or None
     return None
 
 

@@ -15,7 +15,7 @@ from mergestorm_mcp.api.stacks import adopt, set_policy
 from mergestorm_mcp.errors import ADOPT_CODES, CommandError
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.stacks.obligation import open_watch
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = ["adopt_stack", "set_stack"]
 
@@ -72,11 +72,11 @@ async def adopt_stack(
     data: dict[str, Any] = {"owner": owner, "repo": repo, "pr_number": number, "result": result}
     stack = reply.member("stack")
     stack_id = stack.get("id") if isinstance(stack, dict) else None
-    text = plain(f"Adopted {owner}/{repo}#{number}", 400)
+    text = one_line(f"Adopted {owner}/{repo}#{number}", 400)
     if not isinstance(stack_id, str) or not stack_id.strip():
         return success(text, data)
     watch = open_watch(stack_id.strip(), reason="unread", fresh=True)
-    lines = f"{text} as stack {plain(stack_id.strip(), 200)}. Check policy and Cyclone ownership with stack_status."
+    lines = f"{text} as stack {one_line(stack_id.strip(), 200)}. Check policy and Cyclone ownership with stack_status."
     return success(f"{watch['message']}\n\n{lines}", {**data, "watch": watch})
 
 
@@ -110,7 +110,7 @@ async def set_stack(runtime: Runtime, stack_id: str, policy: Mapping[str, Any]) 
         )
     watch = open_watch(stack_id, reason="unread", fresh=True)
     states = ", ".join(_policy_words(name, value) for name, value in policy.items())
-    text = plain(f"{states} for stack {stack_id}", 600)
+    text = one_line(f"{states} for stack {stack_id}", 600)
     data = {"stack_id": stack_id, **policy, "result": reply.body, "watch": watch}
     return success(f"{watch['message']}\n\n{text}", data)
 
@@ -128,7 +128,7 @@ def _set_refusal(reply: Reply, stack_id: str) -> CommandError:
     code = reply.text("error")
     if reply.status == 404 and code == "stack_not_found":
         return CommandError(
-            f"Stack not found: {plain(stack_id, 200)}. stack_list names the stacks there are."
+            f"Stack not found: {one_line(stack_id, 200)}. stack_list names the stacks there are."
         )
     words = service_words(reply)
     if code == "cyclone_not_connected":

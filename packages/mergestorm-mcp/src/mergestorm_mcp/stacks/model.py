@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, Self
 
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = [
     "CLOSED_STATES",
@@ -53,11 +53,6 @@ _MAX_NUMBER: Final = 2**53
 _MAX_ITEMS: Final = 500  # no stack has so many of anything; keeps the work on a broken answer small
 
 Json = Mapping[str, Any]
-
-
-def one_line(text: str, limit: int = 300) -> str:
-    """Text of the service made fit for one line of display."""
-    return " ".join(plain(" ".join(text[: 4 * limit].split()), limit).split())
 
 
 def same_head(one: str | None, other: str | None) -> bool:

@@ -86,7 +86,7 @@ def open_watch(
         retry_after: seconds the service asks to be left alone.
     """
     arguments = {"stack_id": stack_id, **(selectors or {}), "timeout_s": SLICE_SECONDS}
-    call = json.dumps(arguments, ensure_ascii=False)
+    call = json.dumps(arguments)
     sentences = [_NOT_DONE, _BACKGROUND, _WHOLE]
     special = _special(reason, pr_number, blocker, retry_after)
     sentences += [special] if special else []

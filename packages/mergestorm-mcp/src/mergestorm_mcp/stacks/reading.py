@@ -15,7 +15,7 @@ from mergestorm_mcp.stacks.lines import blockers_summary, queue_line, repair_lin
 from mergestorm_mcp.stacks.model import Stack, read_entries, same_id
 from mergestorm_mcp.stacks.obligation import done_watch, open_watch, terminal_reason
 from mergestorm_mcp.stacks.reader import entries_of, find_stack, listed_stacks
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line, plain
 
 __all__ = ["MAX_SUMMARY", "list_queue", "list_stacks", "stack_status"]
 
@@ -43,7 +43,7 @@ async def list_stacks(runtime: Runtime) -> Answer:
         entries = read_entries(raw_entries, stack.id)
         assessment = stack_blockers(stack, entries, None, runtime.clock.now())
         summary = blockers_summary(_status_fields(assessment)) if stack.layers_known else ""
-        lines.append(f"{stack_line(stack, summary)} · stack {plain(stack.id, 100)}")
+        lines.append(f"{stack_line(stack, summary)} · stack {one_line(stack.id, 100)}")
     if len(stacks) > _MAX_LINES:
         lines.append(f"and {len(stacks) - _MAX_LINES} more")
     return success(plain("\n".join(lines) or "No stacks", MAX_SUMMARY), {"stacks": stacks})
@@ -61,7 +61,7 @@ async def stack_status(runtime: Runtime, stack_id: str) -> Answer:
         raw = find_stack(listed, stack_id)
         if raw is None:
             watch = done_watch("not_found")
-            message = f"Stack not found: {plain(stack_id, 200)}."
+            message = f"Stack not found: {one_line(stack_id, 200)}."
             error = {"code": "stack_not_found", "message": message, "stack_id": stack_id}
             return failure(f"{watch['message']}\n\n{message}", {"error": error, "watch": watch})
         stack = Stack.read(raw)
@@ -130,7 +130,7 @@ async def list_queue(runtime: Runtime, stack_id: str | None) -> Answer:
         )
     ]
     if stack_id is not None and not kept:
-        message = f"The merge queue has no entry, live or bounced, of stack {plain(stack_id, 200)}."
+        message = f"The merge queue has no entry, live or bounced, of stack {one_line(stack_id, 200)}."
         error_members = {"code": "queue_entry_not_found", "message": message, "stack_id": stack_id}
         return failure(named("queue_entry_not_found", None, message), {"error": error_members})
     lines = [queue_line(entry) for entry in read_entries(kept[:_MAX_LINES])]

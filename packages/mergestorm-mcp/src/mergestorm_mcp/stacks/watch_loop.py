@@ -32,6 +32,7 @@ from mergestorm_mcp.stacks.model import QueueEntry, one_line, same_head, same_id
 from mergestorm_mcp.stacks.obligation import done_watch
 from mergestorm_mcp.stacks.reader import StackReader
 from mergestorm_mcp.stacks.watch import StackWatchError, StackWatchTimeout, WatchTerms, watch_slice
+from mergestorm_mcp.text import without_watch_mark
 
 __all__ = ["LoopOptions", "LoopOutcome", "watch_loop"]
 
@@ -320,7 +321,7 @@ def _meet(seen: set[int], landed: Iterable[int]) -> bool:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(one_line(text, 1000), ensure_ascii=False)
+    return json.dumps(without_watch_mark(one_line(text, 1000)), ensure_ascii=False)
 
 
 def _bare(text: str | None) -> str:

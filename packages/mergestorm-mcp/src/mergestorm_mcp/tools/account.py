@@ -11,7 +11,7 @@ from mcpkit.server import KitTool
 from mergestorm_mcp import __version__
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 from mergestorm_mcp.tools.kit import OBJECT, OBJECT_OR_NULL, STRING, STRING_OR_NULL, declare, output, success
 
 __all__ = ["tools"]
@@ -37,7 +37,7 @@ def tools(runtime: Runtime) -> list[KitTool]:
             "mcp_version": __version__,
         }
         plan = me.get("plan_label_key") or me.get("plan_key") or "unknown plan"
-        return success(plain(f"{key['prefix']} · {plan}", 200), data)
+        return success(one_line(f"{key['prefix']} · {plan}", 200), data)
 
     async def credits() -> ToolResult:  # noqa: A001 - the tool's name
         from mergestorm_mcp.api.me import require_me

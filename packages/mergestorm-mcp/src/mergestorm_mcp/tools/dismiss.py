@@ -15,7 +15,7 @@ from mcpkit.inputs import JsonInteger
 from mcpkit.server import KitTool
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 from mergestorm_mcp.tools.kit import (
     ARRAY,
     BOOLEAN,
@@ -182,7 +182,7 @@ def _gate_lines(gate: Mapping[str, Any]) -> list[str]:
         if seam.get("cleared") is True:
             lines.append("Seam gate: cleared")
         elif seam.get("blocking") is True:
-            lines.append(plain(f"Seam gate: still blocking ({seam.get('state')})", 200))
+            lines.append(one_line(f"Seam gate: still blocking ({seam.get('state')})", 200))
         else:
             lines.append("Seam gate: not blocking")
     vortex = gate.get("vortex")
@@ -190,13 +190,13 @@ def _gate_lines(gate: Mapping[str, Any]) -> list[str]:
         if vortex.get("cleared") is True:
             lines.append("Vortex gate: cleared")
         elif vortex.get("reason") != "review_findings_open" and isinstance(vortex.get("message"), str):
-            lines.append(f"Vortex gate: {plain(vortex['message'], 500)}")
+            lines.append(f"Vortex gate: {one_line(vortex['message'], 500)}")
     return lines
 
 
 def _finding_line(finding: Mapping[str, Any]) -> str:
     place = finding.get("path") or "review body"
-    return plain(f"{finding.get('finding_id')} ({place}: {finding.get('title')})", 300)
+    return one_line(f"{finding.get('finding_id')} ({place}: {finding.get('title')})", 300)
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

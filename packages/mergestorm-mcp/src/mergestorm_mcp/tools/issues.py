@@ -11,7 +11,7 @@ from mcpkit.annotations import IDEMPOTENT_WRITE
 from mcpkit.server import KitTool
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 from mergestorm_mcp.tools.kit import (
     ARRAY,
     BOOLEAN,
@@ -69,7 +69,7 @@ def tools(runtime: Runtime) -> list[KitTool]:
             f'{state} {issue["owner"]}/{issue["repo"]}#{number}{address}. Put "Fixes #{number}" in the commit or pull '
             "request body."
         )
-        return success(plain(summary, 600), issue)
+        return success(one_line(summary, 600), issue)
 
     return [
         declare(

@@ -23,7 +23,7 @@ from mcpkit.server import ArgumentCheck, KitTool, ToolFunction
 from mergestorm_mcp import answers
 from mergestorm_mcp.answers import Answer, named
 from mergestorm_mcp.errors import CommandError
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 
 __all__ = [
     "ARRAY",
@@ -116,7 +116,7 @@ def progress_reporter() -> ProgressReport:
         return _no_report
 
     async def report(done: float, total: float | None, message: str) -> None:
-        await context.report_progress(done, total, plain(message, 200))
+        await context.report_progress(done, total, one_line(message, 200))
 
     return report
 

@@ -12,7 +12,7 @@ from mcpkit.annotations import IDEMPOTENT_DESTRUCTIVE_WRITE, READ
 from mcpkit.server import KitTool
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 from mergestorm_mcp.tools.kit import (
     ARRAY,
     BOOLEAN,
@@ -176,7 +176,7 @@ def _summary(data: Mapping[str, Any]) -> str:
         ]
     if data.get("in_sync") is not None:
         parts.append("in sync with the local branch" if data["in_sync"] else "differs from the local branch")
-    lines = [plain(" · ".join(parts), 1000), *_remarks(data)]
+    lines = [one_line(" · ".join(parts), 1000), *_remarks(data)]
     watch = data["watch"]
     return "\n".join([watch["message"], "", *lines] if watch is not None else lines)
 

@@ -12,7 +12,7 @@ from mcpkit.inputs import JsonInteger
 from mcpkit.server import KitTool
 from mergestorm_mcp.errors import CommandError, usage
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 from mergestorm_mcp.tools.kit import (
     ARRAY,
     BOOLEAN,
@@ -168,7 +168,7 @@ async def _job_result(runtime: Runtime, job_id: str, timeout_s: float) -> ToolRe
             raise_rate_limit(reply)
             if reply.status == 404:
                 raise CommandError(
-                    f"Review not found: {plain(job_id, 100)}. review_list names the jobs there are."
+                    f"Review not found: {one_line(job_id, 100)}. review_list names the jobs there are."
                 )
             if not reply.ok:
                 raise failed_to("load the review", reply)
@@ -187,7 +187,7 @@ async def _job_result(runtime: Runtime, job_id: str, timeout_s: float) -> ToolRe
         envelope = job_envelope(
             job_id=job_id, status="rate_limited", error=error.message, retry_after=error.retry_after_seconds
         )
-    return success(plain(job_summary(envelope), 300), envelope)
+    return success(one_line(job_summary(envelope), 300), envelope)
 
 
 def timed_out_envelope(
@@ -251,4 +251,4 @@ def _pr_summary(label: str, review: dict[str, Any]) -> str:
         parts.append(f"{count} finding{'' if count == 1 else 's'}")
     if isinstance(phase, str) and phase:
         parts.append(phase)
-    return plain(" · ".join(parts), 400)
+    return one_line(" · ".join(parts), 400)

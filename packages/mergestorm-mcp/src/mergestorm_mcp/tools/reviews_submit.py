@@ -11,7 +11,7 @@ from mcpkit.annotations import WRITE
 from mcpkit.server import KitTool
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 from mergestorm_mcp.tools.kit import declare, failure, success
 from mergestorm_mcp.tools.reviews_read import JOB_OUTPUT, timed_out_envelope, waiting
 
@@ -125,7 +125,7 @@ async def _waited(
     except CommandError as error:
         if error.code != "rate_limited":
             raise CommandError(
-                f"Job {plain(job_id, 100)} was submitted, but waiting for it failed: {error.message} Call review_wait with "
+                f"Job {one_line(job_id, 100)} was submitted, but waiting for it failed: {error.message} Call review_wait with "
                 "that job_id; do not submit again.",
                 exit_code=error.exit_code,
                 code=error.code,
@@ -144,7 +144,7 @@ async def _waited(
 def _summary(envelope: dict[str, Any], notes: list[str]) -> str:
     from mergestorm_mcp.reviews.envelope import job_summary
 
-    lines = [plain(job_summary(envelope), 300)]
+    lines = [one_line(job_summary(envelope), 300)]
     if isinstance(envelope["error"], str):
-        lines.append(plain(envelope["error"], 600))
+        lines.append(one_line(envelope["error"], 600))
     return "\n".join([*lines, *notes])

@@ -13,7 +13,7 @@ from mcpkit.inputs import ABSENT, JsonInteger, NullableBoolean, given
 from mcpkit.server import KitTool
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
-from mergestorm_mcp.text import plain
+from mergestorm_mcp.text import one_line
 from mergestorm_mcp.tools.kit import (
     ARRAY,
     ARRAY_OR_NULL,
@@ -306,4 +306,4 @@ def _repo_summary(stored: Mapping[str, Any]) -> str:
     for name in ("auto_patch_enabled", "auto_review_enabled", "auto_land_default"):
         value = stored.get(name)
         parts.append(f"{name} {'account' if value is None else 'on' if value is True else 'off'}")
-    return plain(" · ".join(parts), 300)
+    return one_line(" · ".join(parts), 300)

@@ -252,7 +252,7 @@ WRONG_REQUESTS: list[tuple[str, Change, int, str]] = [
         (f"the path {name!r}", path(name), 400, "bad_path")
         for name in (
             "../x", "a/../b", "/x", "a//b", "a/", "", ".", ".git/config", "a/.GIT/x", "git~1", ".git.", ".git ",
-            ".git::$INDEX_ALLOCATION", ".g\u200cit/x", "nul\0", "x" * 4097, "/".join("x" * 257),
+            ".git::$INDEX_ALLOCATION", ".g\u200cit/x", ".git\\config", "a\\.GIT\\x", "nul\0", "x" * 4097, "/".join("x" * 257),
         )
     ),
     *(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -41,6 +42,15 @@ T = TypeVar("T")
 _SMALL_BODY: Final = 64 * 1024
 _BODY_SECONDS: Final = 30.0
 _FIELDS_NAMED: Final = 5
+
+_MAX_PIECES: Final = 400_000
+"""Texts, members and items of a body. The largest publication there may be has 140,000; a million costs gigabytes."""
+
+_MAX_PROBLEMS: Final = 1000
+"""Problems of a body beyond which none is named: to name the first five, every one has to be described."""
+
+# A text whole, ended or not, so that no place is looked at twice; or what begins or parts values.
+_PIECES: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL)
 
 
 class _Nothing(Body):
@@ -243,10 +253,19 @@ def _body(request: Request, raw: bytes, model: type[Body]) -> Body:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal(415, "unsupported_media_type", "Send the body as application/json.")
+    _check_pieces(raw)
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
         raise _invalid(error, "body") from None
+
+
+def _check_pieces(raw: bytes) -> None:
+    """Refuse a body of so many values that reading it would take the memory of the machine."""
+    if len(raw) > _SMALL_BODY:
+        for number, _ in enumerate(_PIECES.finditer(raw)):
+            if number >= _MAX_PIECES:
+                raise Refusal(413, "payload_too_large", "The request body holds too many values.")
 
 
 def _parameters(request: Request, model: type[Query]) -> Query:
@@ -262,7 +281,9 @@ def _parameters(request: Request, model: type[Query]) -> Query:
 
 def _invalid(error: ValidationError, where: str) -> Refusal:
     """Which fields are wrong and how, without their values: a value may be a secret."""
-    problems = []
+    problems: list[dict[str, str]] = []
+    if error.error_count() > _MAX_PROBLEMS:
+        return invalid_input(f"The {where} is not what this endpoint takes, in too many ways to name.")
     for item in error.errors(include_url=False, include_context=False, include_input=False)[:_FIELDS_NAMED]:
         place = ".".join(str(part) for part in item["loc"])[:200]
         problems.append({"field": place or where, "problem": item["type"]})

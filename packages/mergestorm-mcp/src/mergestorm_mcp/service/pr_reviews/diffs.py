@@ -10,7 +10,11 @@ from typing import Final
 
 __all__ = ["ChangedFile", "changed_files", "diff_id"]
 
-_HUNK: Final = re.compile(rb"@@ -\d+(?:,(?P<old>\d+))? \+(?P<start>\d+)(?:,(?P<new>\d+))? @@")
+# No file has more than ten digits of lines; Python refuses to read thousands of digits as a number at all.
+_HUNK: Final = re.compile(
+    rb"@@ -\d{1,10}(?:,(?P<old>\d{1,10}))? \+(?P<start>\d{1,10})(?:,(?P<new>\d{1,10}))? @@"
+)
+_MAX_PATH: Final = 4096  # characters; every finding of a file repeats its path
 _ESCAPES: Final = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13}
 
 
@@ -102,7 +106,7 @@ def _new_path(text: bytes) -> str | None:
         return None
     if text.startswith(b'"') and text.endswith(b'"'):
         text = _unquoted(text[1:-1])
-    return text.removeprefix(b"b/").decode("utf-8", "replace")
+    return text.removeprefix(b"b/").decode("utf-8", "replace")[:_MAX_PATH]
 
 
 def _unquoted(text: bytes) -> bytes:

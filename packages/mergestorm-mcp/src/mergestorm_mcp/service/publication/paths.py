@@ -22,10 +22,10 @@ def is_publishable_path(path: str) -> bool:
     parts = path.split("/")
     if b"\0" in encoded or len(encoded) > _MAX_PATH or len(parts) > _MAX_DEPTH:
         return False
-    return not any(part in {"", ".", ".."} or _is_git_directory(part) for part in parts)
+    return not any(part in {"", ".", ".."} or any(map(_is_git_directory, part.split("\\"))) for part in parts)
 
 
 def _is_git_directory(part: str) -> bool:
-    # NTFS takes `.git.`, `.git ` and `.git::$INDEX_ALLOCATION` for `.git`, and `git~1` is its short name.
+    # Windows takes a backslash for a separator, hence its parts are looked at as well. NTFS takes `.git.`, `.git ` and `.git::$INDEX_ALLOCATION` for `.git`, and `git~1` is its short name.
     name = _IGNORED.sub("", part).casefold().partition(":")[0].rstrip(". ")
     return name in {".git", "git~1"}

@@ -67,9 +67,6 @@ def _decide(visit: Visit) -> Page:
 
 
 def _question(visit: Visit, code: str, problem: str = "", status: int = 200) -> Page:
-    with visit.world.store.read() as connection:
-        logins = [row["login"] for row in connection.execute("SELECT login FROM accounts ORDER BY id")]
-    choices = "".join(f"<option>{escape(login)}</option>" for login in logins)
     alert = f'<p role="alert">{escape(problem)}</p>\n' if problem else ""
     token = (
         ""
@@ -85,10 +82,20 @@ def _question(visit: Visit, code: str, problem: str = "", status: int = 200) -> 
         '<label for="user_code">Code</label>\n'
         f'<input id="user_code" name="user_code" value="{escape(code[:32])}" required maxlength="32" autocomplete="off" '
         'autocapitalize="characters" spellcheck="false">\n'
-        f'<label for="account">Account</label>\n<select id="account" name="account" required>{choices}</select>\n'
+        f'<label for="account">Account</label>\n{_account_field(visit)}\n'
         f"{token}"
         '<button type="submit" name="decision" value="approve">Approve</button>\n'
         '<button type="submit" name="decision" value="deny">Deny</button>\n'
         "</form>",
         status,
     )
+
+
+def _account_field(visit: Visit) -> str:
+    """A choice of the accounts; who has not shown the run token is not told which there are."""
+    if not visit.trusted:
+        return '<input id="account" name="account" required maxlength="100" autocomplete="off" spellcheck="false">'
+    with visit.world.store.read() as connection:
+        logins = [row["login"] for row in connection.execute("SELECT login FROM accounts ORDER BY id")]
+    choices = "".join(f"<option>{escape(login)}</option>" for login in logins)
+    return f'<select id="account" name="account" required>{choices}</select>'
