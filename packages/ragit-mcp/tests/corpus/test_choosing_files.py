@@ -268,3 +268,28 @@ def test_what_is_suggested_selects_what_was_outside(paths: list[str]) -> None:
     else:
         include = tuple(pattern.strip() for pattern in command.split('"')[1].split(","))
         assert all(filter_of(include=include).place(path) is Placement.SELECTED for path in outside)
+
+
+NAMES = st.sampled_from(["a", "b", "docs", ".hidden", "a.md", ".b.md", "B.MD", ""])
+PARTS = st.sampled_from(["**", "*", "docs", "a", "*.md", ".*", "{a,b}", "[ab]", "?"])
+
+
+@given(
+    st.lists(st.lists(PARTS, min_size=1, max_size=4).map("/".join), max_size=4),
+    st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), max_size=30),
+    st.booleans(),
+)
+def test_a_set_of_globs_says_what_its_globs_say_whatever_it_was_asked_before(
+    patterns: list[str], paths: list[str], hidden: bool
+) -> None:
+    together = GlobSet(patterns, hidden=hidden)
+    alone = [Glob(pattern) for pattern in patterns]
+    for path in paths:
+        assert together.matches(path) == any(glob.matches(path, hidden=hidden) for glob in alone)
+
+
+def test_a_set_of_globs_is_right_about_more_directories_than_it_remembers() -> None:
+    chosen = GlobSet(["**/kept/*.md", "*.md"])
+    paths = [f"d{number}/{name}/x.md" for number in range(200) for name in ("kept", "other")]
+    for _ in range(2):
+        assert [path for path in paths if chosen.matches(path)] == [p for p in paths if "/kept/" in p]

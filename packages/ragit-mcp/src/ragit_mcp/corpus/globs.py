@@ -29,6 +29,8 @@ MAX_EXPANSIONS: Final = 64
 
 _SPECIAL: Final = frozenset("*?[\\")
 _CACHED_CHARACTERS: Final = 1024
+# Directories whose files are judged from what is left of the patterns there.
+_CACHED_DIRECTORIES: Final = 64
 
 _Test = Callable[[str], bool]
 
@@ -74,7 +76,7 @@ class GlobSet:
         IngestError: `INGEST_GLOB_INVALID`.
     """
 
-    __slots__ = ("_globs", "_hidden")
+    __slots__ = ("_directories", "_globs", "_hidden", "_sequences")
 
     def __init__(self, patterns: Iterable[str], *, hidden: bool = False) -> None:
         globs: list[Glob] = []
@@ -83,6 +85,8 @@ class GlobSet:
                 raise _invalid("too_many", f"at most {MAX_PATTERNS} glob patterns are read")
             globs.append(Glob(pattern))
         self._globs: tuple[Glob, ...] = tuple(globs)
+        self._sequences = [sequence for glob in globs for sequence in glob._sequences]
+        self._directories: dict[str, list[tuple[_NameSequence, int]]] = {}
         self._hidden = hidden
 
     @property
@@ -92,8 +96,23 @@ class GlobSet:
 
     def matches(self, path: str) -> bool:
         """Whether one of the patterns matches a path."""
-        names = path.split("/")
-        return any(glob.matches_names(names, hidden=self._hidden) for glob in self._globs)
+        name = path[path.rfind("/") + 1 :]
+        directory = path[
+            : len(path) - len(name)
+        ]  # with its slash: what is empty, and what is called nothing, differ
+        alive = self._directories.get(directory)
+        if alive is None:
+            alive = self._enter(directory.split("/")[:-1])
+            # Listings come a directory at a time: forgetting them all now and then costs next to nothing.
+            if len(self._directories) >= _CACHED_DIRECTORIES:
+                self._directories.clear()
+            self._directories[directory] = alive
+        return any(sequence.accepts(sequence.step(states, name, self._hidden)) for sequence, states in alive)
+
+    def _enter(self, names: Sequence[str]) -> list[tuple[_NameSequence, int]]:
+        """What a directory leaves of the patterns: those that can still match something in it, with their states."""
+        entered = ((sequence, sequence.follow(names, self._hidden)) for sequence in self._sequences)
+        return [(sequence, states) for sequence, states in entered if states]
 
 
 def split_patterns(text: str) -> list[str]:
@@ -196,16 +215,27 @@ class _NameSequence:
         self._accepted = 1 << len(names)
 
     def matches(self, names: Sequence[str], hidden: bool) -> bool:
-        # Bit i: the names so far match the first i name patterns.
+        return self.accepts(self.follow(names, hidden))
+
+    def follow(self, names: Sequence[str], hidden: bool) -> int:
+        """The states after some names of a path, from its beginning; bit i: they match the first i name patterns."""
         states = 1
         for name in names:
-            following = 0 if name.startswith(".") and not hidden else states & self._loops
-            for index in _bits(states & (self._accepted - 1)):
-                if self._names[index].matches(name, hidden):
-                    following |= 2 << index
-            if not following:
-                return False
-            states = following
+            states = self.step(states, name, hidden)
+            if not states:
+                break
+        return states
+
+    def step(self, states: int, name: str, hidden: bool) -> int:
+        """The states after one more name; 0 where nothing can match any more."""
+        following = 0 if name.startswith(".") and not hidden else states & self._loops
+        for index in _bits(states & (self._accepted - 1)):
+            if self._names[index].matches(name, hidden):
+                following |= 2 << index
+        return following
+
+    def accepts(self, states: int) -> bool:
+        """Whether a path that ends in these states matches."""
         return bool(states & self._accepted)
 
 

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 #: Larger generations are not read as a whole for every ingest, only for a full one.
-FULL_CHECK_BYTES: Final = 64 << 20
+FULL_CHECK_BYTES: Final = 16 << 20
 _HEAD_BYTES: Final = 4096
 # New chunks whose texts are compared with their ids, at most.
 _VERIFIED_CHUNKS: Final = 2000
