@@ -55,11 +55,8 @@ class Glob:
 
     def matches(self, path: str, *, hidden: bool = False) -> bool:
         """Whether the pattern matches a path; `hidden`: wildcards also match names that begin with a dot."""
-        return self.matches_names(path.split("/"), hidden=hidden)
-
-    def matches_names(self, names: Sequence[str], *, hidden: bool) -> bool:
-        """`matches` for a path that is already split."""
-        return any(sequence.matches(names, hidden) for sequence in self._sequences)
+        names = path.split("/")
+        return any(sequence.accepts(sequence.follow(names, hidden)) for sequence in self._sequences)
 
     def __repr__(self) -> str:
         return f"Glob({self.pattern!r})"
@@ -96,10 +93,9 @@ class GlobSet:
 
     def matches(self, path: str) -> bool:
         """Whether one of the patterns matches a path."""
-        name = path[path.rfind("/") + 1 :]
-        directory = path[
-            : len(path) - len(name)
-        ]  # with its slash: what is empty, and what is called nothing, differ
+        start = path.rfind("/") + 1
+        # The directory with its slash: no directory, and one that is called nothing, differ.
+        directory, name = path[:start], path[start:]
         alive = self._directories.get(directory)
         if alive is None:
             alive = self._enter(directory.split("/")[:-1])
@@ -213,9 +209,6 @@ class _NameSequence:
         self._names: tuple[_Name, ...] = tuple(names)
         self._loops = loops
         self._accepted = 1 << len(names)
-
-    def matches(self, names: Sequence[str], hidden: bool) -> bool:
-        return self.accepts(self.follow(names, hidden))
 
     def follow(self, names: Sequence[str], hidden: bool) -> int:
         """The states after some names of a path, from its beginning; bit i: they match the first i name patterns."""
