@@ -91,13 +91,7 @@ class BlobReader:
             if self._headers is None:
                 self._headers = self._converse("--batch-check")
             self._headers.ask(oid)
-            try:
-                return self._headers.answer_header(oid)
-            except GitError:
-                if self._headers.ended:
-                    self._headers.close()
-                    self._headers = None
-                raise
+            return self._header_from(self._headers, oid)
 
     def read(self, oid: str, *, max_bytes: int | None = None, expect: str | None = "blob") -> bytes:
         """The whole content of one object.
@@ -158,24 +152,33 @@ class BlobReader:
                 self._drop()
 
     def _take(self, conversation: _Conversation, oid: str, limit: int, expect: str | None) -> bytes:
-        try:
-            header = conversation.answer_header(oid)
-        except GitError:
-            if conversation.ended:
-                conversation.close()
-                self._content = None
-            raise
+        header = self._header_from(conversation, oid)
         too_large = header.size > limit
         if not too_large and (expect is None or header.type == expect):
             return conversation.answer_content(header.size)
         if header.size <= _DRAIN_BYTES:
             conversation.skip_content(header.size)
         else:
-            conversation.close()
-            self._content = None
+            self._end(conversation)
         if expect is not None and header.type != expect:
             raise GitError("wrong_type", f"the object is a {header.type}, not a {expect}")
         raise GitError("object_too_large", f"the object is larger than {limit} bytes")
+
+    def _header_from(self, conversation: _Conversation, oid: str) -> ObjectHeader:
+        """The answer about the object asked for; a process that ended over it is not asked again."""
+        try:
+            return conversation.answer_header(oid)
+        except GitError:
+            if conversation.ended:
+                self._end(conversation)
+            raise
+
+    def _end(self, conversation: _Conversation) -> None:
+        conversation.close()
+        if conversation is self._content:
+            self._content = None
+        elif conversation is self._headers:
+            self._headers = None
 
     def _contents(self) -> _Conversation:
         if self._content is None:
