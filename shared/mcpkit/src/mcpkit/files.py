@@ -63,7 +63,6 @@ MAX_LINKS: Final = 40
 #: Components of one path, those that links bring in included.
 MAX_PATH_COMPONENTS: Final = 512
 _MAX_PATH_CHARACTERS: Final = 32_768
-_PIECE_BYTES: Final = 1 << 20
 _CHUNK: Final = 1 << 20
 
 _HAS_DIRECTORY_DESCRIPTORS: bool = (
@@ -471,7 +470,7 @@ def _read_all(stream: BinaryIO, max_bytes: int) -> bytes:
             piece = stream.read(asked)
             pieces.append(piece)
             left -= len(piece)
-            asked = min(_PIECE_BYTES, left) if len(piece) == asked else 0
+            asked = min(_CHUNK, left) if len(piece) == asked else 0
     if not left:
         raise FileAccessError("too_large", f"is larger than {max_bytes} bytes")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
