@@ -73,19 +73,11 @@ class Screen:
 
     def line(self, *parts: Cell) -> None:
         """A line of text, parts of it in a tone."""
-        text = Text()
-        for part in parts:
-            words, tone = _toned(part)
-            text.append(visible(words), STYLES[tone])
-        self.console.print(text, overflow="fold")
+        self.console.print(_joined(parts), overflow="fold")
 
     def whole_line(self, *parts: Cell) -> None:
         """Like `line`, without breaks of its own: the terminal wraps it, and a command in it can be copied."""
-        text = Text()
-        for part in parts:
-            words, tone = _toned(part)
-            text.append(visible(words), STYLES[tone])
-        self.console.print(text, soft_wrap=True)
+        self.console.print(_joined(parts), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """A table; with a header unless all its names are empty. Columns that are empty throughout are left out."""
@@ -132,6 +124,14 @@ def _fitted(natural: Sequence[int], available: int) -> list[int]:
         widths[at] = max(min(natural[at], available // (len(natural) - done)), 1)
         available -= widths[at]
     return widths
+
+
+def _joined(parts: Sequence[Cell]) -> Text:
+    text = Text()
+    for part in parts:
+        words, tone = _toned(part)
+        text.append(visible(words), STYLES[tone])
+    return text
 
 
 def _toned(part: Cell) -> tuple[str, Tone]:
