@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mcpkit.git import Repository
-from mcpkit.git.memory import FileStamp, StateMemory, file_stamp, is_at_rest
+from mcpkit.git.memory import FileStamp, StateMemory, file_stamp, is_at_rest, keep
 from ragit_mcp.snapshots.manifest import Manifest, manifest_path, read_manifest
 from ragit_mcp.snapshots.repository import refuse_tracked_index
 
@@ -62,9 +62,7 @@ class SnapshotMemory:
         manifest = read.without_lists()
         if stamp is not None and is_at_rest(stamp, now):
             with self._lock:
-                self._manifests[key] = (stamp, manifest)
-                while len(self._manifests) > _KEPT_MANIFESTS:
-                    self._manifests.popitem(last=False)
+                keep(self._manifests, key, (stamp, manifest), _KEPT_MANIFESTS)
         return manifest
 
     def refuse_tracked_index(self, repository: Repository, commit: str | None) -> None:
@@ -79,6 +77,4 @@ class SnapshotMemory:
         refuse_tracked_index(repository, commit)
         if commit is not None:
             with self._lock:
-                self._clean_commits[commit] = None
-                while len(self._clean_commits) > _KEPT_COMMITS:
-                    self._clean_commits.popitem(last=False)
+                keep(self._clean_commits, commit, None, _KEPT_COMMITS)

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from mcpkit.git.index_file import Index, read_index
 
-__all__ = ["FileStamp", "StateMemory", "file_stamp", "is_at_rest", "stamp_of"]
+__all__ = ["FileStamp", "StateMemory", "file_stamp", "is_at_rest", "keep", "stamp_of"]
 
 #: FAT keeps even seconds, the coarsest of the file systems git works on.
 _COARSEST_NS: Final = 2 * 10**9
@@ -96,7 +96,7 @@ class StateMemory:
         # A split index is two files, and this stamp is of one.
         if stamp is not None and not index.split and is_at_rest(stamp, now):
             with self._lock:
-                _keep(self._indexes, key, (stamp, index), _KEPT_INDEXES)
+                keep(self._indexes, key, (stamp, index), _KEPT_INDEXES)
         return index
 
     def tree(self, commit: str, find: Callable[[str], str]) -> str:
@@ -106,7 +106,7 @@ class StateMemory:
         if known is None:
             known = find(commit)
             with self._lock:
-                _keep(self._trees, commit, known, _KEPT_TREES)
+                keep(self._trees, commit, known, _KEPT_TREES)
         return known
 
     def content(
@@ -132,7 +132,7 @@ class StateMemory:
         found = hash_file()
         if found is not None and found[0] and is_at_rest(stamp, now):
             with self._lock:
-                _keep(self._contents, (path, object_format), (stamp, *found), _KEPT_CONTENTS)
+                keep(self._contents, (path, object_format), (stamp, *found), _KEPT_CONTENTS)
         return found
 
 
@@ -145,7 +145,8 @@ def file_stamp(path: str | os.PathLike[str]) -> FileStamp | None:
     return stamp_of(status) if stat.S_ISREG(status.st_mode) else None
 
 
-def _keep(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
+def keep(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
+    """Remember something as the newest, and forget the oldest beyond `most`; the caller holds the lock."""
     kept[key] = value
     kept.move_to_end(key)
     while len(kept) > most:
