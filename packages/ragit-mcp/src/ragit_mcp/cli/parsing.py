@@ -254,14 +254,12 @@ def _unknown_flag(name: str, command: Command, flags: Mapping[str, Flag]) -> Com
 
     # Looked for here and not only in the reply: behind the dashes a token would not be known for one.
     showable = _SHOWABLE.fullmatch(name) and not name.startswith("-") and not find_secrets(name)
-    shown = f"--{name}"
+    missing = f"no flag --{name}" if showable else "no such flag"
     close = difflib.get_close_matches(name, flags, 1)
     hint = f" Did you mean --{close[0]}?" if close else ""
     dashes = " Words that begin with a dash stand after --." if command.argument else ""
     return usage_error(
-        f"There is no flag {shown} here.{hint}{dashes}"
-        if showable
-        else f"There is no such flag here.{hint}{dashes}",
+        f"There is {missing} here.{hint}{dashes}",
         reason="unknown_flag",
         command=command,
     )
