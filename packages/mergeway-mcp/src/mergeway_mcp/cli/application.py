@@ -87,9 +87,8 @@ def _rendered(answer: Answer, format_: str, *, terminal: bool = False) -> str:
         return to_json_text(answer.data if answer.json_data is None else answer.json_data)
     if format_ == "yaml" or answer.draw is None:
         return to_yaml_text(answer.data)
-    from mcpkit.terminal.screen import (
-        Screen,  # the drawing library costs more to import than most commands take
-    )
+    # Not at the top: the drawing library costs more to import than most commands take.
+    from mcpkit.terminal.screen import Screen
 
     screen = Screen(terminal=terminal)
     answer.draw(screen)
