@@ -136,6 +136,15 @@ def test_a_list_may_be_written_with_commas_or_as_toml(repository: Path, written:
     assert load().ingest.include == ("[ab].md", "[cd]")
 
 
+def check_refusal(repository: Path, written: Write, key: str, text: str) -> None:
+    """A value is refused as such, and the file is as it was."""
+    path = written("[retrieval]\ntop_k = 5\n")
+    with pytest.raises(ConfigError) as caught:
+        set_value(repository, key, text)
+    assert (caught.value.code, caught.value.details) == ("CONFIG_VALUE_INVALID", {"key": key})
+    assert path.read_text(encoding="utf-8") == "[retrieval]\ntop_k = 5\n"
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [
@@ -157,11 +166,7 @@ def test_a_list_may_be_written_with_commas_or_as_toml(repository: Path, written:
 def test_a_value_that_does_not_fit_leaves_the_file_alone(
     repository: Path, written: Write, key: str, text: str
 ) -> None:
-    path = written("[retrieval]\ntop_k = 5\n")
-    with pytest.raises(ConfigError) as caught:
-        set_value(repository, key, text)
-    assert (caught.value.code, caught.value.details) == ("CONFIG_VALUE_INVALID", {"key": key})
-    assert path.read_text(encoding="utf-8") == "[retrieval]\ntop_k = 5\n"
+    check_refusal(repository, written, key, text)
 
 
 @pytest.mark.parametrize(
@@ -176,11 +181,7 @@ def test_a_value_that_does_not_fit_leaves_the_file_alone(
 def test_a_secret_is_not_written_to_a_file_that_is_committed(
     repository: Path, written: Write, key: str, text: str
 ) -> None:
-    path = written("[retrieval]\ntop_k = 5\n")
-    with pytest.raises(ConfigError) as caught:
-        set_value(repository, key, text)
-    assert (caught.value.code, caught.value.details) == ("CONFIG_VALUE_INVALID", {"key": key})
-    assert path.read_text(encoding="utf-8") == "[retrieval]\ntop_k = 5\n"
+    check_refusal(repository, written, key, text)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from ragit_mcp.snapshots import open_repository, work_tree_root
 
 Bench = Any
 MIB = 1 << 20
+linux = pytest.mark.skipif(
+    not os.path.exists("/proc/self/status"), reason="peak memory is asked for in the way of Linux"
+)
 
 # Prints the peaks of resident memory and of the address space in KiB and what came of the ingest.
 MEASURED = """
@@ -44,9 +47,7 @@ def measured(bench: Bench, timeout: float = 100) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not os.path.exists("/proc/self/status"), reason="peak memory is asked for in the way of Linux"
-)
+@linux
 def test_a_hundred_megabytes_in_one_document_are_skipped_without_being_held_in_memory(
     workbench: Bench,
 ) -> None:
@@ -117,9 +118,7 @@ def soak(name: str, content: bytes) -> Any:
         soak("beginnings of keys", b"-----BEGIN PRIVATE KEY-----\n" * (5 * MIB // 28)),
     ],
 )
-@pytest.mark.skipif(
-    not os.path.exists("/proc/self/status"), reason="peak memory is asked for in the way of Linux"
-)
+@linux
 def test_a_document_of_the_largest_size_is_read_or_skipped_within_bounds(
     workbench: Bench, content: bytes, request: pytest.FixtureRequest
 ) -> None:
@@ -133,9 +132,7 @@ def test_a_document_of_the_largest_size_is_read_or_skipped_within_bounds(
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(
-    not os.path.exists("/proc/self/status"), reason="peak memory is asked for in the way of Linux"
-)
+@linux
 def test_fifty_thousand_tiny_documents_are_indexed(workbench: Bench) -> None:
     stream = b"".join(
         b"M 100644 inline docs/%d/%d.md\ndata <<E\n# Note %d\n\nThe anvil number %d.\nE\n"
