@@ -12,7 +12,6 @@ import random
 import shutil
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -22,7 +21,7 @@ from urllib.parse import urlsplit
 
 from tests.benchmarks.figures import Fact, Figure
 from tests.benchmarks.handshake import compare
-from tests.benchmarks.peers import HELLO, StdioServer, Tool, environment, hello_world
+from tests.benchmarks.peers import HELLO, StdioServer, Tool, environment, hello_world, installed
 from tests.benchmarks.storm_service import Target, service
 
 __all__ = ["StormScale", "storm"]
@@ -75,10 +74,7 @@ def our_server() -> list[str]:
     Raises:
         RuntimeError: it is not installed beside this interpreter.
     """
-    program = shutil.which("mergestorm-mcp", path=str(Path(sys.executable).parent))
-    if program is None:
-        raise RuntimeError("mergestorm-mcp is not installed beside this Python; run this with uv run")
-    return [program]
+    return [installed("mergestorm-mcp")]
 
 
 def starts(*, rounds: int) -> Iterator[Figure]:
