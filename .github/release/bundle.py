@@ -55,7 +55,7 @@ def wheel_of(member: Member, wheels: Path) -> Path:
     Raises:
         ReleaseError: it is not there.
     """
-    path = wheels / f"{member.name.replace('-', '_')}-{member.version}-py3-none-any.whl"
+    path = wheels / member.wheel
     if not path.is_file():
         raise ReleaseError("wheel", f"{path.name} is not in {wheels}: python3 dev.py build")
     return path

@@ -58,6 +58,16 @@ class Member:
     folder: Path
     module: str
 
+    @property
+    def stem(self) -> str:
+        """What the names of its wheel and its sdist begin with."""
+        return f"{self.name.replace('-', '_')}-{self.version}"
+
+    @property
+    def wheel(self) -> str:
+        """The name of its wheel."""
+        return f"{self.stem}-py3-none-any.whl"
+
 
 @dataclasses.dataclass(frozen=True)
 class Published:
@@ -220,8 +230,7 @@ def built_files(dist: Path, member: Member) -> list[Built]:
     Raises:
         ReleaseError: the folder does not hold exactly these two files of this member and version.
     """
-    stem = f"{member.name.replace('-', '_')}-{member.version}"
-    wanted = {f"{stem}.tar.gz", f"{stem}-py3-none-any.whl"}
+    wanted = {f"{member.stem}.tar.gz", member.wheel}
     present = {path.name for path in dist.iterdir() if path.suffix in {".whl", ".gz"}}
     if present != wanted:
         raise ReleaseError("build", f"expected {sorted(wanted)} in the build folder, found {sorted(present)}")

@@ -33,6 +33,7 @@ __all__ = [
     "environment",
     "hello_world",
     "http_server",
+    "installed",
     "our_server",
     "peak_resident",
     "resident",
@@ -109,16 +110,25 @@ def hello_world(folder: Path) -> list[str]:
     return [sys.executable, str(script)]
 
 
+def installed(name: str) -> str:
+    """The path of one of our programs.
+
+    Raises:
+        RuntimeError: it is not installed beside this interpreter.
+    """
+    program = shutil.which(name, path=str(Path(sys.executable).parent))
+    if program is None:
+        raise RuntimeError(f"{name} is not installed beside this Python; run this with uv run")
+    return program
+
+
 def our_server(root: Path, *options: str) -> list[str]:
     """The command of mergeway-mcp over a repository.
 
     Raises:
         RuntimeError: it is not installed beside this interpreter.
     """
-    program = shutil.which("mergeway-mcp", path=str(Path(sys.executable).parent))
-    if program is None:
-        raise RuntimeError("mergeway-mcp is not installed beside this Python; run this with uv run")
-    return [program, "--root", str(root), *options]
+    return [installed("mergeway-mcp"), "--root", str(root), *options]
 
 
 def resident(pid: int) -> int:

@@ -7,14 +7,14 @@ passage has, and rare ones.
 from __future__ import annotations
 
 import itertools
-import os
 import random
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["commit", "edit", "git", "make_repository", "questions"]
+from tests.benchmarks.plain_git import git
+
+__all__ = ["commit", "edit", "make_repository", "questions"]
 
 SEED: Final = 20261201
 CHUNKS_A_FILE: Final = 50
@@ -69,22 +69,6 @@ def commit(folder: Path) -> None:
     (folder / ".git" / "info" / "exclude").write_text(".ragit/\n", encoding="utf-8")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "documents")
-
-
-def git(folder: Path, *arguments: str) -> None:
-    """Run git, without the settings of whoever measures."""
-    identity = (
-        "-c",
-        "user.name=bench",
-        "-c",
-        "user.email=bench@example.invalid",
-        "-c",
-        "core.autocrlf=false",
-    )
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, env=environment, check=True, capture_output=True
-    )
 
 
 def edit(path: Path, number: int) -> None:

@@ -18,7 +18,8 @@ from typing import Final
 
 import numpy as np
 from tests.benchmarks.figures import Fact, Figure
-from tests.benchmarks.ragit_documents import git, make_repository, questions
+from tests.benchmarks.plain_git import git
+from tests.benchmarks.ragit_documents import make_repository, questions
 
 from ragit_mcp.config import load_config
 from ragit_mcp.embedding import open_embedder

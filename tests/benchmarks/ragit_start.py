@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from importlib import resources
@@ -13,7 +11,7 @@ from typing import Final
 
 from tests.benchmarks.figures import Fact, Figure
 from tests.benchmarks.handshake import compare
-from tests.benchmarks.peers import HELLO, StdioServer, Tool, hello_world
+from tests.benchmarks.peers import HELLO, StdioServer, Tool, hello_world, installed
 from tests.benchmarks.ragit_documents import make_repository
 from tests.benchmarks.ragit_ingest import CHUNKS_A_FILE, peak_of_ingest
 
@@ -79,10 +77,7 @@ def _indexed(root: Path, files: int) -> list[str]:
     make_repository(root, files * CHUNKS_A_FILE, chunks_a_file=CHUNKS_A_FILE)
     environ = {**os.environ, "RAGIT_USER_CONFIG": str(root / "none.toml")}
     ingest(root, IngestRequest(), config=load_config(root, environ=environ), environ=environ)
-    program = shutil.which("ragit-mcp", path=str(Path(sys.executable).parent))
-    if program is None:
-        raise RuntimeError("ragit-mcp is not installed beside this Python; run this with uv run")
-    return [program, "--cwd", str(root)]
+    return [installed("ragit-mcp"), "--cwd", str(root)]
 
 
 def _model_bytes() -> int:

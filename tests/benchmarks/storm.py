@@ -7,12 +7,9 @@ Each beside a peer of the same run: a FastMCP hello world, the bare HTTP request
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -22,7 +19,8 @@ from urllib.parse import urlsplit
 
 from tests.benchmarks.figures import Fact, Figure
 from tests.benchmarks.handshake import compare
-from tests.benchmarks.peers import HELLO, StdioServer, Tool, environment, hello_world
+from tests.benchmarks.peers import HELLO, StdioServer, Tool, hello_world, installed
+from tests.benchmarks.plain_git import git
 from tests.benchmarks.storm_service import Target, service
 
 __all__ = ["StormScale", "storm"]
@@ -75,10 +73,7 @@ def our_server() -> list[str]:
     Raises:
         RuntimeError: it is not installed beside this interpreter.
     """
-    program = shutil.which("mergestorm-mcp", path=str(Path(sys.executable).parent))
-    if program is None:
-        raise RuntimeError("mergestorm-mcp is not installed beside this Python; run this with uv run")
-    return [program]
+    return [installed("mergestorm-mcp")]
 
 
 def starts(*, rounds: int) -> Iterator[Figure]:
@@ -177,7 +172,7 @@ def publications(target: Target, folder: Path, scale: StormScale) -> Iterator[Fi
         branch = f"bench-{time.time_ns()}"
         _write_history(checkout, branch, scale, chance)
         bare = folder / f"pushed-{number}.git"
-        _git(
+        git(
             folder,
             "clone",
             "--quiet",
@@ -193,7 +188,7 @@ def publications(target: Target, folder: Path, scale: StormScale) -> Iterator[Fi
             server.call(WHOAMI)  # a server in use: its start is measured elsewhere
             published = server.timed(publish)
         started = time.perf_counter()
-        _git(checkout, "push", "--quiet", str(bare), f"refs/heads/{branch}:refs/heads/{branch}")
+        git(checkout, "push", "--quiet", str(bare), f"refs/heads/{branch}:refs/heads/{branch}")
         pushed = (time.perf_counter() - started) * 1000
         shutil.rmtree(bare)
         if number:  # the first round fills the caches
@@ -211,8 +206,8 @@ def publications(target: Target, folder: Path, scale: StormScale) -> Iterator[Fi
 
 def _clone(target: Target, checkout: Path) -> None:
     """A checkout with `main` and its remote-tracking branch."""
-    _git(checkout.parent, "clone", "--quiet", target.origin, str(checkout))
-    _git(checkout, "remote", "set-url", "origin", f"https://github.com/{target.owner}/{target.repo}.git")
+    git(checkout.parent, "clone", "--quiet", target.origin, str(checkout))
+    git(checkout, "remote", "set-url", "origin", f"https://github.com/{target.owner}/{target.repo}.git")
 
 
 def _write_history(checkout: Path, branch: str, scale: StormScale, chance: random.Random) -> None:
@@ -228,20 +223,4 @@ def _write_history(checkout: Path, branch: str, scale: StormScale, chance: rando
         for path in range(scale.paths):
             name = f"M 100644 inline {branch}/{number:02d}/{path:03d}.bin\ndata {scale.path_bytes}\n"
             parts += [name.encode(), chance.randbytes(scale.path_bytes), b"\n"]
-    _git(checkout, "fast-import", "--quiet", data=b"".join(parts))
-
-
-def _git(place: Path, *words: str, data: bytes = b"") -> None:
-    identity = [
-        "-c",
-        "user.name=Ada Tide",
-        "-c",
-        "user.email=ada@example.invalid",
-        "-c",
-        "commit.gpgsign=false",
-    ]
-    nobody = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
-    subprocess.run(
-        ["git", *identity, *words], cwd=place, input=data, check=True, capture_output=True,
-        env={**environment(), **nobody},
-    )  # fmt: skip
+    git(checkout, "fast-import", "--quiet", data=b"".join(parts))

@@ -6,16 +6,14 @@ Its agents take a day to begin, so that nothing runs beside what is measured, an
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.request import ProxyHandler, Request, build_opener
 
-from tests.benchmarks.peers import environment
+from tests.benchmarks.peers import environment, installed
 
 __all__ = ["Target", "service"]
 
@@ -77,13 +75,10 @@ def service(folder: Path) -> Iterator[Target]:
     Raises:
         RuntimeError: it is not installed beside this interpreter.
     """
-    program = shutil.which("mergestorm-local", path=str(Path(sys.executable).parent))
-    if program is None:
-        raise RuntimeError("mergestorm-local is not installed beside this Python; run this with uv run")
     home, scenario = folder / "service-home", folder / "nothing-happens.yaml"
     home.mkdir(mode=0o700)
     scenario.write_text(_SCENARIO, encoding="utf-8")
-    command = [program, "serve", "--json", "--speed", "1", "--scenario", str(scenario)]
+    command = [installed("mergestorm-local"), "serve", "--json", "--speed", "1", "--scenario", str(scenario)]
     command += ["--data", str(folder / "service")]
     own = dict.fromkeys(("HOME", "USERPROFILE", "XDG_RUNTIME_DIR"), str(home))
     with subprocess.Popen(

@@ -34,7 +34,7 @@ from mergestorm_mcp.runtime import Runtime
 VECTORS = Path(__file__).parent / "vectors"
 
 
-def _load(name: str, path: Path) -> ModuleType:
+def load_module(name: str, path: Path) -> ModuleType:
     """A file of the tests as a module: tests are no package to import from."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -46,7 +46,7 @@ def _load(name: str, path: Path) -> ModuleType:
     return sys.modules[name]
 
 
-JUDGE = _load("mergestorm_vector_judge", VECTORS / "run.py")
+JUDGE = load_module("mergestorm_vector_judge", VECTORS / "run.py")
 API_KEY: str = JUDGE.API_KEY
 
 
@@ -166,7 +166,7 @@ def vector_judge() -> ModuleType:
 @pytest.fixture
 def histories() -> ModuleType:
     """Random histories: the strategy `HISTORIES`, and `write_history(checkout, commits, base)`."""
-    return _load("mergestorm_histories", Path(__file__).with_name("histories.py"))
+    return load_module("mergestorm_histories", Path(__file__).with_name("histories.py"))
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ import argparse
 import contextlib
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from tests.benchmarks.plain_git import git
 from tests.benchmarks.retrieval.corpora import CORPORA, documents, write
 from tests.benchmarks.retrieval.metrics import RANK_DEPTH, Scores, Span, mean, paired_bootstrap, score
 from tests.benchmarks.retrieval.questions import HALVES, Question, load
@@ -122,17 +122,8 @@ def _indexed(corpus: str, root: Path, config: Config, environ: Mapping[str, str]
         root.mkdir(parents=True)
         write(documents(CORPORA[corpus]), root)
         (root / ".gitignore").write_text(".ragit/\n", encoding="utf-8")
-        git = (
-            "git",
-            "-c",
-            "user.name=bench",
-            "-c",
-            "user.email=bench@example.invalid",
-            "-c",
-            "core.autocrlf=false",
-        )
         for command in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "documents")):
-            subprocess.run([*git, *command], cwd=root, check=True, capture_output=True)
+            git(root, *command)
     ingest(root, IngestRequest(), config=config, environ=environ)
 
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from mergestorm_mcp.stacks.candidate import OpenLayers
 from mergestorm_mcp.stacks.layer_blockers import retry_scheduled
-from mergestorm_mcp.stacks.model import AutoLandWait, Layer, Stack, moment, one_line
+from mergestorm_mcp.stacks.model import AutoLandWait, Layer, Stack, moment
 from mergestorm_mcp.stacks.verdicts import Finding
+from mergestorm_mcp.text import one_line
 
 __all__ = [
     "CI_PENDING_SECONDS",

@@ -18,10 +18,11 @@ from mergestorm_mcp.stacks.candidate import OpenLayers, is_land_pr, open_layers
 from mergestorm_mcp.stacks.cursor import Cursor
 from mergestorm_mcp.stacks.land_gate import gate_detail, is_pending, open_land_pr, without_land_pr
 from mergestorm_mcp.stacks.layer_blockers import LayerView, layer_finding, retry_scheduled
-from mergestorm_mcp.stacks.model import Layer, QueueEntry, Stack, is_park_branch, one_line, same_head
+from mergestorm_mcp.stacks.model import Layer, QueueEntry, Stack, is_park_branch, same_head
 from mergestorm_mcp.stacks.queue_wait import QueueWait, queue_wait
 from mergestorm_mcp.stacks.repair import Situation, repair_for
 from mergestorm_mcp.stacks.verdicts import NO_RUN_CLEARS, Finding, Issue
+from mergestorm_mcp.text import one_line
 
 __all__ = ["Assessment", "BusyAgent", "Held", "stack_blockers"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from mergestorm_mcp.stacks.cursor import Cursor
-from mergestorm_mcp.stacks.model import Bounce, Layer, QueueEntry, Stack, moment, one_line
+from mergestorm_mcp.stacks.model import Bounce, Layer, QueueEntry, Stack, moment
+from mergestorm_mcp.text import one_line
 
 __all__ = ["bounce_label", "disarming_bounce", "newest_bounce", "standing_bounce"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mergestorm_mcp.stacks.model import one_line
+from mergestorm_mcp.text import one_line
 
 __all__ = ["handoff_words"]
 

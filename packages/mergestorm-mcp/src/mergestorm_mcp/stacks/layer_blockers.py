@@ -12,9 +12,10 @@ from mergestorm_mcp.stacks.bounces import bounce_label, draft_bounce, standing_b
 from mergestorm_mcp.stacks.candidate import bound_dirty
 from mergestorm_mcp.stacks.cursor import Cursor
 from mergestorm_mcp.stacks.land_gate import is_pending
-from mergestorm_mcp.stacks.model import Layer, QueueEntry, RestackError, Stack, one_line
+from mergestorm_mcp.stacks.model import Layer, QueueEntry, RestackError, Stack
 from mergestorm_mcp.stacks.seam_gate import seam_gate
 from mergestorm_mcp.stacks.verdicts import Finding
+from mergestorm_mcp.text import one_line
 
 __all__ = ["LayerView", "findings_handoff", "layer_finding", "retry_scheduled"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mergestorm_mcp.stacks.model import QueueEntry, Stack, one_line
+from mergestorm_mcp.stacks.model import QueueEntry, Stack
+from mergestorm_mcp.text import one_line
 
 __all__ = ["blockers_summary", "queue_line", "repair_line", "stack_line"]
 

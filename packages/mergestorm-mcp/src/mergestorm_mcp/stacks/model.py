@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, Self
 
-from mergestorm_mcp.text import one_line
-
 __all__ = [
     "CLOSED_STATES",
     "LIVE_STATES",
@@ -35,7 +33,6 @@ __all__ = [
     "VortexReview",
     "is_park_branch",
     "moment",
-    "one_line",
     "read_entries",
     "same_head",
     "same_id",

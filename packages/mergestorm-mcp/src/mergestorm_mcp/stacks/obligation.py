@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mergestorm_mcp.stacks.model import Stack, one_line
+from mergestorm_mcp.stacks.model import Stack
+from mergestorm_mcp.text import one_line
 
 __all__ = ["SLICE_SECONDS", "done_watch", "open_watch", "terminal_reason"]
 

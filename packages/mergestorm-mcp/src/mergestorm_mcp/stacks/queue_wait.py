@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from mergestorm_mcp.stacks.model import QueueAhead, QueueEntry, moment, one_line
+from mergestorm_mcp.stacks.model import QueueAhead, QueueEntry, moment
+from mergestorm_mcp.text import one_line
 
 __all__ = ["STALLED_SECONDS", "QueueWait", "queue_wait"]
 

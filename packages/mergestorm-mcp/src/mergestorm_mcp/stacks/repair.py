@@ -16,10 +16,11 @@ from mergestorm_mcp.stacks.handoff_words import handoff_words
 from mergestorm_mcp.stacks.land_gate import gate_detail
 from mergestorm_mcp.stacks.layer_blockers import findings_handoff, skip_reason
 from mergestorm_mcp.stacks.live_parent import live_parent
-from mergestorm_mcp.stacks.model import Handoff, Layer, QueueEntry, Stack, one_line
+from mergestorm_mcp.stacks.model import Handoff, Layer, QueueEntry, Stack
 from mergestorm_mcp.stacks.queue_wait import QueueWait
 from mergestorm_mcp.stacks.seam_gate import STUCK_SEAM_REASONS
 from mergestorm_mcp.stacks.verdicts import Finding, Issue
+from mergestorm_mcp.text import one_line
 
 __all__ = ["Situation", "repair_for"]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
-from mergestorm_mcp.answers import Answer, failure, named, success, thrown
+from mergestorm_mcp.answers import Answer, failure, success, thrown
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.stacks.cursor import Cursor
@@ -13,12 +14,10 @@ from mergestorm_mcp.stacks.envelope import WatchEnvelope
 from mergestorm_mcp.stacks.lines import blockers_summary, repair_line
 from mergestorm_mcp.stacks.reader import ApiStackReader
 from mergestorm_mcp.stacks.reading import MAX_SUMMARY
-from mergestorm_mcp.stacks.watch import StackWatchError, StackWatchTimeout, WatchTerms, watch_slice
+from mergestorm_mcp.stacks.watch import Progress, StackWatchError, StackWatchTimeout, WatchTerms, watch_slice
 from mergestorm_mcp.text import plain
 
 __all__ = ["wait_for_stack"]
-
-ProgressReport = Callable[[float, float | None, str], Awaitable[None]]
 
 
 async def wait_for_stack(
@@ -26,7 +25,7 @@ async def wait_for_stack(
     stack_id: str,
     seconds: float,
     selectors: Mapping[str, str | None],
-    report: ProgressReport,
+    report: Progress,
 ) -> Answer:
     """Wait until a stack needs somebody or ends.
 
@@ -52,21 +51,21 @@ async def wait_for_stack(
         if not error.envelope.done:
             return _unread(error.envelope, error.error)
         envelope = error.envelope
-    return success(_wait_summary(envelope), envelope.wire())
+    data = envelope.wire()
+    return success(_wait_summary(envelope, data), data)
 
 
 def _unread(envelope: WatchEnvelope, error: CommandError) -> Answer:
+    told = thrown(error)
     data = envelope.wire(error.retry_after_seconds)
-    members = thrown(error).data
-    data["error"] = members["error"]
+    text = f"{_wait_summary(envelope, data)}\n{told.summary}"
+    data |= told.data
     if error.retry_after_seconds is not None:
         data["retry_after_seconds"] = error.retry_after_seconds
-    text = f"{_wait_summary(envelope, error.retry_after_seconds)}\n{named(error.code, error.reason, error.message)}"
     return failure(plain(text, MAX_SUMMARY), data)
 
 
-def _wait_summary(envelope: WatchEnvelope, retry_after: float | None = None) -> str:
-    data = envelope.wire(retry_after)
+def _wait_summary(envelope: WatchEnvelope, data: Mapping[str, Any]) -> str:
     line = f"Stack {data['stackId']} · {data['status']}{blockers_summary(data)}"
     if not envelope.available:
         line += " · assessment unavailable"

@@ -33,7 +33,7 @@ from mergestorm_mcp.text import short_json
 if TYPE_CHECKING:
     from mergestorm_mcp.api.client import Reply
 
-__all__ = ["StackWatchError", "StackWatchTimeout", "WatchTerms", "watch_slice"]
+__all__ = ["Progress", "StackWatchError", "StackWatchTimeout", "WatchTerms", "watch_slice"]
 
 READ_SECONDS: Final = 30.0
 SNAPSHOT_SECONDS: Final = 5.0

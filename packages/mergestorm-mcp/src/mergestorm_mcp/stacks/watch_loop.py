@@ -28,11 +28,11 @@ from mergestorm_mcp.clock import Clock
 from mergestorm_mcp.errors import EXIT_ABORTED, EXIT_ATTENTION, EXIT_TIMEOUT, CommandError
 from mergestorm_mcp.stacks.cursor import Cursor
 from mergestorm_mcp.stacks.envelope import WatchEnvelope
-from mergestorm_mcp.stacks.model import QueueEntry, one_line, same_head, same_id
+from mergestorm_mcp.stacks.model import QueueEntry, same_head, same_id
 from mergestorm_mcp.stacks.obligation import done_watch
 from mergestorm_mcp.stacks.reader import StackReader
 from mergestorm_mcp.stacks.watch import StackWatchError, StackWatchTimeout, WatchTerms, watch_slice
-from mergestorm_mcp.text import without_watch_mark
+from mergestorm_mcp.text import one_line, without_watch_mark
 
 __all__ = ["LoopOptions", "LoopOutcome", "watch_loop"]
 

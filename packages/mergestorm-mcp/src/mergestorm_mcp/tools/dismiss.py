@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from mcpkit.annotations import IDEMPOTENT_DESTRUCTIVE_WRITE
 from mcpkit.inputs import JsonInteger
 from mcpkit.server import KitTool
+from mergestorm_mcp.answers import named
 from mergestorm_mcp.errors import usage
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import one_line
@@ -26,7 +27,6 @@ from mergestorm_mcp.tools.kit import (
     NonEmpty,
     declare,
     failure,
-    named,
     output,
     success,
 )

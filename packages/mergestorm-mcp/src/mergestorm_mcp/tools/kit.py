@@ -43,12 +43,10 @@ __all__ = [
     "TimeoutSeconds",
     "declare",
     "failure",
-    "named",
     "output",
     "progress_reporter",
     "shown",
     "success",
-    "thrown",
 ]
 
 STRING: Final = {"type": "string"}
@@ -87,11 +85,6 @@ def success(summary: str, data: Mapping[str, Any]) -> ToolResult:
 def failure(summary: str, data: Mapping[str, Any]) -> ToolResult:
     """A failed result whose data has a shape of its own, `error` in it."""
     return shown(answers.failure(summary, data))
-
-
-def thrown(error: CommandError) -> ToolResult:
-    """The result of a `CommandError`; see `mergestorm_mcp.answers.thrown`."""
-    return shown(answers.thrown(error))
 
 
 def shown(answer: Answer) -> ToolResult:
@@ -145,7 +138,7 @@ def declare(
 
 def _shaped(error: Exception) -> ToolResult | None:
     if isinstance(error, CommandError):
-        return thrown(error)
+        return shown(answers.thrown(error))
     if isinstance(error, InvalidArguments):
         return failure(
             named("invalid_input", None, error.message),

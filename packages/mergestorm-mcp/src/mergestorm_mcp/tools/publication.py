@@ -10,6 +10,7 @@ from pydantic import Field
 
 from mcpkit.annotations import IDEMPOTENT_DESTRUCTIVE_WRITE, READ
 from mcpkit.server import KitTool
+from mergestorm_mcp.answers import thrown
 from mergestorm_mcp.errors import CommandError
 from mergestorm_mcp.runtime import Runtime
 from mergestorm_mcp.text import one_line
@@ -24,10 +25,8 @@ from mergestorm_mcp.tools.kit import (
     NonEmpty,
     declare,
     failure,
-    named,
     output,
     success,
-    thrown,
 )
 
 __all__ = ["tools"]
@@ -153,8 +152,8 @@ async def _publish(runtime: Runtime, request: Any) -> ToolResult:
 
 
 def _refused(error: CommandError, details: Mapping[str, str | None]) -> ToolResult:
-    members = thrown(error).structured_content or {}
-    return failure(named(error.code, error.reason, error.message), {**members, **details})
+    told = thrown(error)
+    return failure(told.summary, {**told.data, **details})
 
 
 def _summary(data: Mapping[str, Any]) -> str:
