@@ -312,6 +312,13 @@ class Hub:
         """The open pull request of a branch, the oldest if there are several."""
         return next(iter(self.pulls(connection, repo_id, head=head, state="open")), None)
 
+    def find_merged_pull(
+        self, connection: sqlite3.Connection, repo_id: int, head: str, commit: str
+    ) -> Pull | None:
+        """The pull request of a branch that merged exactly this commit, the newest if there are several."""
+        merged = self.pulls(connection, repo_id, head=head, state="merged")
+        return next((pull for pull in reversed(merged) if pull.last_head == commit), None)
+
     def retarget(self, connection: sqlite3.Connection, repo_id: int, number: int, base: str) -> None:
         """Give an open pull request another base."""
         connection.execute(
