@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-__all__ = ["Body", "Digits", "NotNull", "Query", "QueryInt"]
+__all__ = ["Body", "Digits", "NotNull", "Query"]
 
 
 class Body(BaseModel):
@@ -33,9 +31,6 @@ Digits = BeforeValidator(_decimal)
 """For whole numbers in a query, after their bounds: `Annotated[int, Field(ge=1), Digits]`. Bounds that come later would
 count, but be missing from the OpenAPI document.
 """
-
-QueryInt = Annotated[int, Digits]
-"""A whole number in a query: decimal digits and nothing else."""
 
 
 def _refuse_null(value: object) -> object:
