@@ -24,7 +24,7 @@ from mergestorm_mcp.service.github.access import (
 )
 from mergestorm_mcp.service.github.bare import Bare
 from mergestorm_mcp.service.github.hub import GitHubRepository, Pull
-from mergestorm_mcp.service.github.pull_opening import SURGE_LOGIN
+from mergestorm_mcp.service.github.people import SURGE_LOGIN
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.publication.check import CheckedPublication, check
 from mergestorm_mcp.service.publication.rebuild import Rebuilt, rebuild
