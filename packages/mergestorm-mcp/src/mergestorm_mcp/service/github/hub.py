@@ -221,7 +221,8 @@ class Hub:
             "SELECT permission FROM collaborators WHERE repo_id = ? AND login = ?", (repository.id, login)
         ).fetchone()
         if row is not None:
-            return _permission(row["permission"])
+            given: Permission = row["permission"]
+            return given
         return None if repository.private else "read"
 
     def may_write(self, connection: sqlite3.Connection, repository: GitHubRepository, login: str) -> bool:
@@ -487,7 +488,3 @@ def _issue(row: sqlite3.Row) -> GitHubIssue:
         account_id=row["account_id"],
         created_at=row["created_at"],
     )
-
-
-def _permission(value: str) -> Permission:
-    return {"read": "read", "write": "write", "admin": "admin"}[value]  # type: ignore[return-value]
