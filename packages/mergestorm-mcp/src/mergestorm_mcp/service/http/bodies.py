@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from typing import Annotated
 
-__all__ = ["Body", "Digits", "NotNull", "Query"]
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
+
+__all__ = ["Body", "Digits", "Name", "NotNull", "Query"]
 
 
 class Body(BaseModel):
@@ -31,6 +33,9 @@ Digits = BeforeValidator(_decimal)
 """For whole numbers in a query, after their bounds: `Annotated[int, Field(ge=1), Digits]`. Bounds that come later would
 count, but be missing from the OpenAPI document.
 """
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+"""The name of an owner or a repository, in a body or a query."""
 
 
 def _refuse_null(value: object) -> object:

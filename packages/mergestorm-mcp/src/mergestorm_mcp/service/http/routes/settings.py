@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import StringConstraints
 from starlette.routing import Route
 
 from mergestorm_mcp.service.agents.reactions import on_settings_changed
-from mergestorm_mcp.service.http.bodies import Query
+from mergestorm_mcp.service.http.bodies import Name, Query
 from mergestorm_mcp.service.http.endpoints import Call, endpoint
 from mergestorm_mcp.service.refusals import invalid_input
 from mergestorm_mcp.service.settings import values
@@ -16,12 +15,10 @@ from mergestorm_mcp.service.settings.catalog import RepositorySettingsBody, Sett
 
 __all__ = ["routes"]
 
-_Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
-
 
 class _Which(Query):
-    owner: _Name | None = None
-    repo: _Name | None = None
+    owner: Name | None = None
+    repo: Name | None = None
 
 
 def routes() -> list[Route]:
