@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 
 from mcpkit.http import Limits, application
 from mcpkit.http.endpoint import MAX_BODY
-from mcpkit.http.listening import BoundedProtocol, _config
+from mcpkit.http.listening import BoundedProtocol, bounded_server
 from mcpkit.testing import HttpClient, ServerProcess
 
 pytestmark = pytest.mark.anyio
@@ -174,7 +174,7 @@ async def served(
 ) -> AsyncIterator[int]:
     """The application behind the server's own protocol, in this event loop, on a port of its own."""
     async with application(app, limits=limits or Limits()) as endpoint:
-        config = _config(endpoint, 1.0)
+        config = bounded_server(endpoint, graceful_seconds=2).config
         config.load()
         state = ServerState()
         loop = asyncio.get_running_loop()

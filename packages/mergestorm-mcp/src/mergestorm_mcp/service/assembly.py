@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mergestorm_mcp.service.agents import reactions
 from mergestorm_mcp.service.changes import Changes
+from mergestorm_mcp.service.data_folder import DATABASE
 from mergestorm_mcp.service.github.hub import Hub
 from mergestorm_mcp.service.local_reviews import reviewer
 from mergestorm_mcp.service.pace import Pace
@@ -37,7 +38,7 @@ def build(data: str | os.PathLike[str], pace: Pace | None = None) -> World:
     for folder in (root, repositories):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     changes = Changes()
-    store = Store(root / "mergestorm.sqlite", on_commit=changes.notify)
+    store = Store(root / DATABASE, on_commit=changes.notify)
     try:
         store.create(SCHEMAS, version=VERSION)
     except BaseException:

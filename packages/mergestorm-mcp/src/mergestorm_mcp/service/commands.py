@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, Final
 
 from mcpkit.git import GitError
+from mcpkit.stdio.watch import SIGNALS
 from mergestorm_mcp.service.accounts.keys import account_named, add_key, create_account
 from mergestorm_mcp.service.assembly import build
 from mergestorm_mcp.service.cli import DEFAULT_SCENARIO, EMPTY
@@ -195,10 +196,8 @@ def _signals(loop: asyncio.AbstractEventLoop, end: asyncio.Event) -> Iterator[No
             signal.signal(each, signal.SIG_DFL)
         loop.call_soon_threadsafe(end.set)
 
-    for name in ("SIGTERM", "SIGINT", "SIGBREAK"):
-        number = getattr(signal, name, None)
-        if number is not None:
-            before[number] = signal.signal(number, stop)
+    for number in SIGNALS:
+        before[number] = signal.signal(number, stop)
     try:
         yield
     finally:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["FolderInUse", "NotOurs", "data_folder"]
+__all__ = ["DATABASE", "FolderInUse", "NotOurs", "data_folder"]
 
-_DATABASE: Final = "mergestorm.sqlite"
+DATABASE: Final = "mergestorm.sqlite"
 _LOCK: Final = "lock"
 
 
@@ -44,7 +44,7 @@ def data_folder(wanted: str | None) -> Iterator[Path]:
     real, private = Path(os.path.realpath(folder)), Path(os.path.realpath(Path.home() / ".mergestorm"))
     if real == private or private in real.parents:
         raise NotOurs(f"{folder} belongs to the clients' configuration; choose another folder")
-    if folder.is_dir() and not (folder / _DATABASE).exists() and set(os.listdir(folder)) - {_LOCK}:
+    if folder.is_dir() and not (folder / DATABASE).exists() and set(os.listdir(folder)) - {_LOCK}:
         raise NotOurs(f"{folder} is not empty and holds no state of this service; choose another folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(folder):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["main"]
+from mcpkit.cli import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE, complain
 
-_EXIT_FAILURE = 1
-_EXIT_USAGE = 2
-_EXIT_INTERRUPTED = 130
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as answered:  # help or the version was printed
         return int(answered.code or 0)
     except LineError as error:
-        return _complain(f"{error.message}; see {error.hint}", _EXIT_USAGE)
+        return _complain(f"{error.message}; see {error.hint}", EXIT_USAGE)
     from mergestorm_mcp.service import commands  # everything the service needs
 
     try:
@@ -34,15 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             values
         )
     except commands.UsageProblem as problem:
-        return _complain(str(problem), _EXIT_USAGE)
+        return _complain(str(problem), EXIT_USAGE)
     except commands.StartProblem as problem:
-        return _complain(str(problem), _EXIT_FAILURE)
+        return _complain(str(problem), EXIT_FAILURE)
     except KeyboardInterrupt:  # before it served
-        return _EXIT_INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"mergestorm-local: {' '.join(message.split())}\n")
+    complain("mergestorm-local", message)
     return code
 
 

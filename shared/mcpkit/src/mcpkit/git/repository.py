@@ -330,9 +330,9 @@ class Repository:
         return [(oid, tuple(parents)) for oid, *parents in map(str.split, lines)]
 
     def log(
-        self, oid: str, *, max_count: int, exclude: Sequence[str] = (), first_parent: bool = False
+        self, oid: str, *, max_count: int | None, exclude: Sequence[str] = (), first_parent: bool = False
     ) -> Iterator[CommitInfo]:
-        """Commits from `oid` backwards in topological order, at most `max_count` of them."""
+        """Commits from `oid` backwards in topological order: `max_count` at most, or all for None."""
         listed = self.rev_list([oid], exclude=exclude, max_count=max_count, first_parent=first_parent)
         with self.blobs(max_bytes=_MAX_COMMIT_BYTES) as reader:
             for found, raw in reader.read_many((name for name, _ in listed), expect="commit"):

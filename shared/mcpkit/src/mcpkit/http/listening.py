@@ -28,10 +28,9 @@ from mcpkit.isolation import seal_settings
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
+    from starlette.types import ASGIApp
 
-    from mcpkit.http.endpoint import Endpoint
-
-__all__ = ["bind", "serve"]
+__all__ = ["BoundedProtocol", "bind", "bounded_server", "serve"]
 
 GRACE_SECONDS: Final = 5.0
 """How long requests in progress may take after a signal to stop."""
@@ -145,7 +144,7 @@ async def _serve(
     from mcpkit.http.endpoint import application
 
     async with application(app, base_path=base_path, allow_hosts=hosts, allow_origins=origins) as endpoint:
-        server = _Server(_config(endpoint, grace))
+        server = bounded_server(endpoint, graceful_seconds=math.ceil(grace) + 1)
         loop = asyncio.get_running_loop()
 
         def stop(times: int) -> None:
@@ -191,23 +190,32 @@ def _reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-def _config(endpoint: Endpoint, grace: float) -> uvicorn.Config:
-    return uvicorn.Config(
-        endpoint,
-        http=BoundedProtocol,
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=_MAX_CONNECTIONS,
-        backlog=_BACKLOG,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=math.ceil(grace) + 1,
-        h11_max_incomplete_event_size=_MAX_HEAD,
+def bounded_server(app: ASGIApp, *, graceful_seconds: int, backlog: int = _BACKLOG) -> uvicorn.Server:
+    """Uvicorn for an application, with the limits of this module and without log, signals or lifespan.
+
+    Args:
+        app: the ASGI application.
+        graceful_seconds: how long uvicorn waits for requests in progress once it is to exit.
+        backlog: connections that may wait to be accepted.
+    """
+    return _Server(
+        uvicorn.Config(
+            app,
+            http=BoundedProtocol,
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=_MAX_CONNECTIONS,
+            backlog=backlog,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=graceful_seconds,
+            h11_max_incomplete_event_size=_MAX_HEAD,
+        )
     )
 
 

@@ -8,20 +8,19 @@ A code that nobody approves expires. The device code, which is worth the key, is
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import sqlite3
 from datetime import timedelta
 from math import ceil
 from typing import Any, Final, Literal
 
-from mergestorm_mcp.service.accounts.keys import account_named, add_key
+from mergestorm_mcp.service.accounts.keys import account_named, add_key, digest
 from mergestorm_mcp.service.pace import iso, parse_iso
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.world import World
 
-__all__ = ["begin", "decide", "find_pending", "normal_code", "redeem"]
+__all__ = ["begin", "decide", "find_pending", "redeem"]
 
 _LETTERS: Final = "BCDFGHJKLMNPQRSTVWXZ"
 """No vowels, so that no words come about, and nothing that looks like a digit (RFC 8628, section 6.1)."""
@@ -53,7 +52,7 @@ def begin(world: World, connection: sqlite3.Connection) -> dict[str, Any]:
     connection.execute(
         "INSERT INTO device_logins (device_code_hash, user_code, state, interval_seconds, created_at, expires_at) "
         "VALUES (?, ?, 'pending', ?, ?, ?)",
-        (_digest(device), user, interval, iso(now), iso(now + timedelta(seconds=_EXPIRES_SECONDS))),
+        (digest(device), user, interval, iso(now), iso(now + timedelta(seconds=_EXPIRES_SECONDS))),
     )
     page = f"{world.base_url}/device"
     return {
@@ -85,7 +84,7 @@ def find_pending(world: World, connection: sqlite3.Connection, user_code: str) -
     """The login that waits for approval under a code."""
     row: sqlite3.Row | None = connection.execute(
         "SELECT * FROM device_logins WHERE user_code = ? AND state = 'pending' AND expires_at > ?",
-        (normal_code(user_code), iso(world.pace.now())),
+        (_normal_code(user_code), iso(world.pace.now())),
     ).fetchone()
     return row
 
@@ -116,16 +115,10 @@ def decide(
     record(world, connection, "login", line, account_id=account["id"])
 
 
-def normal_code(text: str) -> str:
-    """A code as it is stored, however it was typed: `bcdf ghjk` is `BCDF-GHJK`."""
-    letters = "".join(letter for letter in text.upper() if letter.isalnum())[:16]
-    return f"{letters[:4]}-{letters[4:]}"
-
-
 def _redeem(world: World, connection: sqlite3.Connection, device_code: str) -> str | Refusal:
     now = world.pace.now()
     row = connection.execute(
-        "SELECT * FROM device_logins WHERE device_code_hash = ?", (_digest(device_code),)
+        "SELECT * FROM device_logins WHERE device_code_hash = ?", (digest(device_code),)
     ).fetchone()
     if row is None:
         return Refusal(400, "invalid_device_code", "There is no such login; begin again.")
@@ -149,10 +142,12 @@ def _redeem(world: World, connection: sqlite3.Connection, device_code: str) -> s
     return key
 
 
-def _user_code() -> str:
-    letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
+def _normal_code(text: str) -> str:
+    """A code as it is stored, however it was typed: `bcdf ghjk` is `BCDF-GHJK`."""
+    letters = "".join(letter for letter in text.upper() if letter.isalnum())[:16]
     return f"{letters[:4]}-{letters[4:]}"
 
 
-def _digest(code: str) -> str:
-    return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()
+def _user_code() -> str:
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"

@@ -21,6 +21,7 @@ __all__ = [
     "add_key",
     "authenticate",
     "create_account",
+    "digest",
     "touch_key",
 ]
 
@@ -126,7 +127,7 @@ def add_key(
     secret = key or PREFIX + secrets.token_urlsafe(32)
     connection.execute(
         "INSERT INTO keys (account_id, hash, prefix, name, created_at) VALUES (?, ?, ?, ?, ?)",
-        (account_id, _digest(secret), secret[:_SHOWN], name, iso(world.pace.now())),
+        (account_id, digest(secret), secret[:_SHOWN], name, iso(world.pace.now())),
     )
     return secret
 
@@ -147,7 +148,7 @@ def authenticate(connection: sqlite3.Connection, authorization: str | None) -> C
         row = connection.execute(
             "SELECT keys.id AS key_id, accounts.id AS account_id, accounts.login FROM keys "
             "JOIN accounts ON accounts.id = keys.account_id WHERE hash = ? AND revoked_at IS NULL",
-            (_digest(key),),
+            (digest(key),),
         ).fetchone()
     if row is None:
         raise Refusal(401, "unauthorized", "A valid API key is needed: Authorization: Bearer msk_live_...")
@@ -165,5 +166,6 @@ def touch_key(world: World, caller: Caller) -> None:
         connection.execute("UPDATE keys SET last_used_at = ? WHERE id = ?", (iso(now), caller.key_id))
 
 
-def _digest(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+def digest(secret: str) -> str:
+    """What is stored of a key or a device code: its SHA-256."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -158,8 +158,7 @@ class Bare:
 
     def commits_between(self, base: str, head: str) -> list[CommitInfo]:
         """Commits of `head` that `base` lacks, oldest first."""
-        listed = self.repository.rev_list([head], exclude=[base], oldest_first=True)
-        return [self.commit(oid) for oid, _ in listed]
+        return list(self.repository.log(head, exclude=[base], max_count=None))[::-1]
 
     def file(self, commit: str, path: str) -> bytes | None:
         """Content of a file (or target of a link) in a commit; None if it is not there."""

@@ -221,7 +221,8 @@ class Hub:
             "SELECT permission FROM collaborators WHERE repo_id = ? AND login = ?", (repository.id, login)
         ).fetchone()
         if row is not None:
-            return _permission(row["permission"])
+            given: Permission = row["permission"]
+            return given
         return None if repository.private else "read"
 
     def may_write(self, connection: sqlite3.Connection, repository: GitHubRepository, login: str) -> bool:
@@ -311,6 +312,13 @@ class Hub:
     def find_open_pull(self, connection: sqlite3.Connection, repo_id: int, head: str) -> Pull | None:
         """The open pull request of a branch, the oldest if there are several."""
         return next(iter(self.pulls(connection, repo_id, head=head, state="open")), None)
+
+    def find_merged_pull(
+        self, connection: sqlite3.Connection, repo_id: int, head: str, commit: str
+    ) -> Pull | None:
+        """The pull request of a branch that merged exactly this commit, the newest if there are several."""
+        merged = self.pulls(connection, repo_id, head=head, state="merged")
+        return next((pull for pull in reversed(merged) if pull.last_head == commit), None)
 
     def retarget(self, connection: sqlite3.Connection, repo_id: int, number: int, base: str) -> None:
         """Give an open pull request another base."""
@@ -480,7 +488,3 @@ def _issue(row: sqlite3.Row) -> GitHubIssue:
         account_id=row["account_id"],
         created_at=row["created_at"],
     )
-
-
-def _permission(value: str) -> Permission:
-    return {"read": "read", "write": "write", "admin": "admin"}[value]  # type: ignore[return-value]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-__all__ = ["SURGE", "CommitAuthor"]
+__all__ = ["SURGE", "SURGE_LOGIN", "CommitAuthor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +21,8 @@ class CommitAuthor:
         return f"{self.name} <{self.email}> {int(when.timestamp())} +0000".encode()
 
 
-SURGE = CommitAuthor("mergestorm-surge[bot]", "surge[bot]@mergestorm.invalid")
+SURGE_LOGIN: Final = "mergestorm-surge[bot]"
+"""Author of the pull requests and issues that the App opens."""
+
+SURGE = CommitAuthor(SURGE_LOGIN, "surge[bot]@mergestorm.invalid")
 """The App that writes branches, merges and pull requests."""

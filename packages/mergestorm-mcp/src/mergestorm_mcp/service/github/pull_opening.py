@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from mergestorm_mcp.service.accounts.keys import Caller
 from mergestorm_mcp.service.github.access import (
@@ -13,16 +13,14 @@ from mergestorm_mcp.service.github.access import (
     visible_repository,
 )
 from mergestorm_mcp.service.github.hub import GitHubRepository, Pull
+from mergestorm_mcp.service.github.people import SURGE_LOGIN
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 
 if TYPE_CHECKING:
     from mergestorm_mcp.service.world import World
 
-__all__ = ["SURGE_LOGIN", "find_pull", "open_pull"]
-
-SURGE_LOGIN: Final = "mergestorm-surge[bot]"
-"""Author of the pull requests that the App opens."""
+__all__ = ["find_pull", "open_pull"]
 
 
 def find_pull(world: World, caller: Caller, owner: str, name: str, head: str) -> int | None:

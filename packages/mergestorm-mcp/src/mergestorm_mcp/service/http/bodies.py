@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 
-__all__ = ["Body", "Digits", "NotNull", "Query", "QueryInt"]
+__all__ = ["Body", "Digits", "Name", "NotNull", "Query"]
 
 
 class Body(BaseModel):
@@ -34,8 +34,8 @@ Digits = BeforeValidator(_decimal)
 count, but be missing from the OpenAPI document.
 """
 
-QueryInt = Annotated[int, Digits]
-"""A whole number in a query: decimal digits and nothing else."""
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+"""The name of an owner or a repository, in a body or a query."""
 
 
 def _refuse_null(value: object) -> object:

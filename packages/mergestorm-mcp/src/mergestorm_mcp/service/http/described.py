@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mergestorm_mcp.service.http.bodies import NotNull
+from mergestorm_mcp.service.http.bodies import NotNull, Query
 from mergestorm_mcp.service.http.endpoints import ApiRoute
 
 __all__ = ["described_inputs", "openapi_path"]
@@ -79,8 +79,6 @@ def _plain(node: Any, definitions: Mapping[str, Any]) -> Any:
 
 def _drop_nulls(model: type[BaseModel], schema: dict[str, Any]) -> None:
     """Take null out of members that may be left out but not be null; a query has no null at all."""
-    from mergestorm_mcp.service.http.bodies import Query
-
     for name, info in model.model_fields.items():
         field = schema["properties"][info.alias or name]
         if "anyOf" in field and (NotNull in info.metadata or issubclass(model, Query)):

@@ -17,7 +17,6 @@ import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from math import ceil
 from typing import Any, Final, TypeVar
 
@@ -30,17 +29,17 @@ from starlette.routing import Route
 
 from mergestorm_mcp.service import knobs
 from mergestorm_mcp.service.accounts.keys import Caller, authenticate, touch_key
-from mergestorm_mcp.service.http.bodies import Body, Query, QueryInt
+from mergestorm_mcp.service.http.bodies import Body, Query
+from mergestorm_mcp.service.http.receiving import media_type, receive
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 from mergestorm_mcp.service.world import World
 
-__all__ = ["Answer", "ApiRoute", "Body", "Call", "Query", "QueryInt", "endpoint", "envelope"]
+__all__ = ["Answer", "ApiRoute", "Body", "Call", "Query", "endpoint", "envelope"]
 
 _LOG = logging.getLogger("mergestorm_mcp.service")
 T = TypeVar("T")
 
 _SMALL_BODY: Final = 64 * 1024
-_BODY_SECONDS: Final = 30.0
 _FIELDS_NAMED: Final = 5
 
 _MAX_PIECES: Final = 400_000
@@ -182,8 +181,7 @@ def endpoint(
             return envelope(Refusal(500, "internal_error", "The service made a mistake; its log says which."))
 
     async def _answer(world: World, request: Request) -> Response:
-        asked = partial(_admit, world, request, authenticated)
-        identity, trouble = await anyio.to_thread.run_sync(asked)
+        identity, trouble = await anyio.to_thread.run_sync(_admit, world, request, authenticated)
         if trouble.latency_seconds:
             await anyio.sleep(trouble.latency_seconds)
         if trouble.refusal is not None:
@@ -230,28 +228,19 @@ def _admit(world: World, request: Request, authenticated: bool) -> tuple[Caller 
 
 
 async def _read(request: Request, limit: int) -> bytes:
-    too_large = Refusal(413, "payload_too_large", f"The request body is longer than {limit} bytes.")
+    too_large = f"The request body is longer than {limit} bytes."
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared[:20]) > limit:
-        raise too_large
-    parts, size = [], 0
-    try:
-        with anyio.fail_after(_BODY_SECONDS):
-            async for part in request.stream():
-                size += len(part)
-                if size > limit:
-                    raise too_large
-                parts.append(part)
-    except TimeoutError:
-        raise Refusal(408, "request_timeout", "The request body took too long to arrive.") from None
-    return b"".join(parts)
+        raise Refusal(413, "payload_too_large", too_large)
+    return await receive(
+        request, limit, too_large=too_large, too_slow="The request body took too long to arrive."
+    )
 
 
 def _body(request: Request, raw: bytes, model: type[Body]) -> Body:
     if not raw and not any(info.is_required() for info in model.model_fields.values()):
         return model()
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if media_type(request) != "application/json":
         raise Refusal(415, "unsupported_media_type", "Send the body as application/json.")
     _check_pieces(raw)
     try:

@@ -15,12 +15,12 @@ from html import escape
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
-import anyio
 import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from mergestorm_mcp.service.http.receiving import media_type, receive
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.world import World
 
@@ -38,7 +38,6 @@ __all__ = [
 
 _MAX_FORM: Final = 16 * 1024
 _MAX_FIELDS: Final = 50
-_FORM_SECONDS: Final = 30.0
 
 _STYLE: Final = """
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
@@ -121,7 +120,7 @@ def entrance(path: str = "/enter") -> Route:
 
     async def run(request: Request) -> Response:
         world: World = request.app.state.world
-        if not hmac.compare_digest(request.query_params.get("token", "").encode(), world.run_token.encode()):
+        if not _is_run_token(world, request.query_params.get("token", "")):
             shown = Page(
                 "Not this link", '<p role="alert">The link is of another run of the service.</p>', 403
             )
@@ -151,7 +150,7 @@ def cookie_name(world: World) -> str:
 def is_trusted(world: World, request: Request, form: Mapping[str, str]) -> bool:
     """Whether a request shows the run token, in its form or in the cookie."""
     shown = (form.get("token", ""), request.cookies.get(cookie_name(world), ""))
-    return any(hmac.compare_digest(each.encode(), world.run_token.encode()) for each in shown)
+    return any(_is_run_token(world, each) for each in shown)
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -163,22 +162,19 @@ async def read_form(request: Request) -> dict[str, str]:
     """
     if "origin" not in request.headers:
         raise Refusal(403, "origin_missing", "Forms are taken from the pages of the service only.")
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded":
+    if media_type(request) != "application/x-www-form-urlencoded":
         raise Refusal(415, "unsupported_media_type", "This is not a form.")
-    raw = b""
-    try:
-        with anyio.fail_after(_FORM_SECONDS):
-            async for part in request.stream():
-                raw += part
-                if len(raw) > _MAX_FORM:
-                    raise Refusal(413, "payload_too_large", "The form is too long.")
-    except TimeoutError:
-        raise Refusal(408, "request_timeout", "The form took too long to arrive.") from None
+    raw = await receive(
+        request, _MAX_FORM, too_large="The form is too long.", too_slow="The form took too long to arrive."
+    )
     try:
         return dict(parse_qsl(raw.decode("utf-8"), keep_blank_values=True, max_num_fields=_MAX_FIELDS))
     except ValueError:
         raise Refusal(400, "invalid_input", "The form cannot be read.") from None
+
+
+def _is_run_token(world: World, text: str) -> bool:
+    return hmac.compare_digest(text.encode(), world.run_token.encode())
 
 
 def _document(shown: Page) -> str:

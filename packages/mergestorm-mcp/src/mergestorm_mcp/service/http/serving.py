@@ -3,7 +3,7 @@
     async with serving(world, port=0) as address: ...     on the running loop
     with running(world) as address: ...                   on a thread of its own, for tests and tools
 
-uvicorn speaks HTTP; its connections are mcpkit's, which give up on heads that do not end and clients that do not read.
+uvicorn speaks HTTP, set up by mcpkit, whose connections give up on heads that do not end and clients that do not read.
 At the end whoever waits in a long poll is woken and answered, and events that are being handled finish.
 """
 
@@ -15,10 +15,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
-import uvicorn
-
 from mcpkit.cli import ListenAddress
-from mcpkit.http.listening import BoundedProtocol, bind
+from mcpkit.http.listening import bind, bounded_server
 from mcpkit.http.rules import is_loopback
 from mergestorm_mcp.service.agents import pushes
 from mergestorm_mcp.service.http.app import application
@@ -27,18 +25,8 @@ from mergestorm_mcp.service.world import World
 __all__ = ["GRACE_SECONDS", "running", "serving"]
 
 GRACE_SECONDS: Final = 5
-_MAX_CONNECTIONS: Final = 512
-_MAX_HEAD: Final = 64 << 10
-_KEEP_ALIVE_SECONDS: Final = 75
+_BACKLOG: Final = 2048
 _START_SECONDS: Final = 20.0
-
-
-class _Server(uvicorn.Server):
-    """uvicorn's server without its signal handling."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 @asynccontextmanager
@@ -61,7 +49,7 @@ async def serving(world: World, *, host: str = "127.0.0.1", port: int = 0) -> As
         raise ValueError("the service listens on loopback addresses only")
     with bind(ListenAddress(host, port)) as listener:
         world.base_url = f"http://{ListenAddress(host, listener.getsockname()[1])}"
-        server = _Server(_config(world))
+        server = bounded_server(application(world), graceful_seconds=GRACE_SECONDS, backlog=_BACKLOG)
         async with asyncio.TaskGroup() as tasks:
             served = tasks.create_task(server.serve(sockets=[listener]))
             timeline = tasks.create_task(world.timeline.run(world))
@@ -112,22 +100,3 @@ def running(world: World, *, port: int = 0) -> Iterator[str]:
         thread.join()
     if failure:
         raise failure[0]
-
-
-def _config(world: World) -> uvicorn.Config:
-    return uvicorn.Config(
-        application(world),
-        http=BoundedProtocol,
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=_MAX_CONNECTIONS,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        h11_max_incomplete_event_size=_MAX_HEAD,
-    )

@@ -9,6 +9,7 @@ from typing import Any
 from mergestorm_mcp.service.accounts.keys import Caller
 from mergestorm_mcp.service.github.access import require_surge, require_write, visible_repository
 from mergestorm_mcp.service.github.hub import GitHubIssue, GitHubRepository
+from mergestorm_mcp.service.github.people import SURGE_LOGIN
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.events import record
@@ -59,7 +60,7 @@ def make_issue(
         title=title,
         body=_signed(body, caller),
         labels=_existing(world, connection, repository, labels),
-        author="mergestorm-surge[bot]",
+        author=SURGE_LOGIN,
         account_id=caller.account_id,
         at=iso(world.pace.now()),
     )

@@ -19,18 +19,9 @@ from mergestorm_mcp.service.refusals import Refusal, not_found
 from mergestorm_mcp.service.timeline import schedule
 from mergestorm_mcp.service.world import World
 
-__all__ = ["MAX_DIFF_BYTES", "SPECIALISTS", "Submission", "fingerprint", "list_jobs", "read_job", "submit"]
+__all__ = ["MAX_DIFF_BYTES", "Submission", "fingerprint", "list_jobs", "read_job", "submit"]
 
 MAX_DIFF_BYTES: Final = 1_000_000
-SPECIALISTS: Final = frozenset({
-    "security",
-    "performance",
-    "architecture",
-    "tests",
-    "data",
-    "api",
-    "frontend",
-})
 
 
 class Submission(NamedTuple):
@@ -173,7 +164,7 @@ def _check(asked: Submission) -> None:
             "diff_too_large",
             f"The diff has {size} bytes; {MAX_DIFF_BYTES} are the most that is reviewed.",
         )
-    unknown = sorted(set(asked.specialists) - SPECIALISTS)
+    unknown = sorted(set(asked.specialists) - reviewer.SPECIALISTS)
     if unknown:
         raise Refusal(400, "invalid_specialists", f"Not a specialist to ask for: {', '.join(unknown)[:200]}.")
     if asked.router_mode == "manual" and not asked.specialists:

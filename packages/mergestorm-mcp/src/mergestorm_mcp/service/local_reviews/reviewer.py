@@ -16,7 +16,7 @@ from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.timeline import Timeline, schedule
 from mergestorm_mcp.service.world import World
 
-__all__ = ["BEGIN", "QUEUED_SECONDS", "REVIEW_SECONDS", "register_events"]
+__all__ = ["BEGIN", "QUEUED_SECONDS", "REVIEW_SECONDS", "SPECIALISTS", "register_events"]
 
 BEGIN: Final = "local_review.begin"
 _FINISH: Final = "local_review.finish"
@@ -24,7 +24,17 @@ _FINISH: Final = "local_review.finish"
 QUEUED_SECONDS: Final = 2.0
 REVIEW_SECONDS: Final = 20.0
 
-_ALL: Final = ("api", "architecture", "data", "frontend", "performance", "security", "tests")
+SPECIALISTS: Final = frozenset({
+    "api",
+    "architecture",
+    "data",
+    "frontend",
+    "performance",
+    "security",
+    "tests",
+})
+"""Those a review can ask for."""
+
 _STANDARD: Final = ("architecture", "security")
 
 
@@ -57,12 +67,13 @@ def _finish(world: World, connection: sqlite3.Connection, payload: dict[str, Any
     specialists = _specialists(job["router_mode"], json.loads(job["specialists_requested_json"]))
     files = changed_files(patch)
     found = review(script, files, "core")
-    found = [each for each in found if each.specialist not in _ALL or each.specialist in specialists]
+    found = [each for each in found if each.specialist not in SPECIALISTS or each.specialist in specialists]
+    summary = _summary(found, len(files))
     record(
         world,
         connection,
         "review",
-        f"Review of {job['head_label']} against {job['base_label']}: {_summary(found, len(files))}",
+        f"Review of {job['head_label']} against {job['base_label']}: {summary}",
         account_id=job["account_id"],
     )
     connection.execute(
@@ -70,7 +81,7 @@ def _finish(world: World, connection: sqlite3.Connection, payload: dict[str, Any
         "specialists_run_json = ?, finished_at = ?, diff = NULL WHERE id = ?",
         (
             _verdict(found),
-            _summary(found, len(files)),
+            summary,
             json.dumps({
                 "specialists_run": specialists,
                 "inline": [_shown(each) for each in found if each.where == "inline"],
@@ -85,7 +96,7 @@ def _finish(world: World, connection: sqlite3.Connection, payload: dict[str, Any
 
 
 def _specialists(router: str, requested: list[str]) -> list[str]:
-    return sorted({"off": (), "standard": _STANDARD, "max": _ALL}.get(router, requested))
+    return sorted({"off": (), "standard": _STANDARD, "max": SPECIALISTS}.get(router, requested))
 
 
 def _verdict(found: list[Raised]) -> str:

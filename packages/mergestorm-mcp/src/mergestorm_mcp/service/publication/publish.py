@@ -24,7 +24,7 @@ from mergestorm_mcp.service.github.access import (
 )
 from mergestorm_mcp.service.github.bare import Bare
 from mergestorm_mcp.service.github.hub import GitHubRepository, Pull
-from mergestorm_mcp.service.github.pull_opening import SURGE_LOGIN
+from mergestorm_mcp.service.github.people import SURGE_LOGIN
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.publication.check import CheckedPublication, check
 from mergestorm_mcp.service.publication.rebuild import Rebuilt, rebuild
@@ -89,10 +89,13 @@ def _admitted(
 def _publish(work: _Work) -> dict[str, Any]:
     body = work.body
     live = work.git.head(body.branch)
-    _check_base(work, live)
+    base = _checked_base(work, live)
     rebuilt = rebuild(work.git, work.publication)
     with work.world.store.read() as connection:
-        landed = _landed_pull(work, connection, rebuilt)
+        # A late repetition of what has landed must not publish it again.
+        landed = work.world.hub.find_merged_pull(
+            connection, work.repository.id, body.branch, rebuilt.head.oid
+        )
         if landed is not None:
             return _answer(work, connection, rebuilt, landed)
         _check_stacks(work, connection)
@@ -105,7 +108,7 @@ def _publish(work: _Work) -> dict[str, Any]:
             extra={"github_head": live, "local_head": body.head_sha},
         )
     if stand in _MOVES:
-        _check_new(work, rebuilt, stand)
+        _check_new(work, rebuilt, stand, base)
         work.git.store(rebuilt.objects)
     with _moved(work, live, rebuilt.head.oid if stand in _MOVES else None) as connection:
         _admitted(work.world, connection, work.caller, body)
@@ -128,7 +131,8 @@ def _publish(work: _Work) -> dict[str, Any]:
         return _answer(work, connection, rebuilt, pull, created, resumed=live is not None)
 
 
-def _check_base(work: _Work, live: str | None) -> None:
+def _checked_base(work: _Work, live: str | None) -> str:
+    """Where the base stands; refuses one that the sent line does not begin at."""
     body = work.body
     base = work.git.head(body.base)
     if base is None:
@@ -142,6 +146,7 @@ def _check_base(work: _Work, live: str | None) -> None:
     # An earlier publication may have begun at a commit that the base has dropped since.
     if not any(head and work.git.is_ancestor(body.base_sha, head) for head in (base, live)):
         raise Refusal(400, "unrelated_history", "The branch does not begin at a commit of its base.")
+    return base
 
 
 def _check_stacks(work: _Work, connection: sqlite3.Connection) -> None:
@@ -169,12 +174,10 @@ def _check_stacks(work: _Work, connection: sqlite3.Connection) -> None:
         )
 
 
-def _check_new(work: _Work, rebuilt: Rebuilt, stand: Standing) -> None:
+def _check_new(work: _Work, rebuilt: Rebuilt, stand: Standing, base: str) -> None:
     """What GitHub would refuse of a branch that moves."""
     body = work.body
-    base = work.git.head(body.base)
-    known = base is not None and work.git.has_commit(rebuilt.head.oid)
-    if base is not None and known and work.git.is_ancestor(rebuilt.head.oid, base):
+    if work.git.has_commit(rebuilt.head.oid) and work.git.is_ancestor(rebuilt.head.oid, base):
         raise Refusal(400, "no_commits", "The base holds every commit of the branch already.")
     if stand == "absent":
         taken = work.git.branches()
@@ -182,12 +185,6 @@ def _check_new(work: _Work, rebuilt: Rebuilt, stand: Standing) -> None:
             raise Refusal(
                 400, "invalid_input", "A branch is in the way whose name is the beginning of the other's."
             )
-
-
-def _landed_pull(work: _Work, connection: sqlite3.Connection, rebuilt: Rebuilt) -> Pull | None:
-    """The pull request by which exactly this head has landed: a late repetition must not publish it again."""
-    pulls = work.world.hub.pulls(connection, work.repository.id, head=work.body.branch, state="merged")
-    return next((pull for pull in reversed(pulls) if pull.last_head == rebuilt.head.oid), None)
 
 
 @contextmanager

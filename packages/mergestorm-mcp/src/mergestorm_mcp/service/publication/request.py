@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mergestorm_mcp.service.http.bodies import Body, NotNull, Query
+from mergestorm_mcp.service.http.bodies import Body, Name, NotNull, Query
 from mergestorm_mcp.service.publication.limits import MAX_COMMITS, MAX_FILE_BYTES
 
 __all__ = ["PublicationQuery", "PublishBody", "SentBlob", "SentChange", "SentCommit", "SentPerson"]
@@ -17,7 +17,6 @@ __all__ = ["PublicationQuery", "PublishBody", "SentBlob", "SentChange", "SentCom
 Oid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 # Whole, but in any letter case.
 AnyCaseOid = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{40}$")]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
 
 

@@ -28,10 +28,11 @@ def publication_status(world: World, caller: Caller, query: PublicationQuery) ->
         repository = visible_repository(world, connection, caller, query.owner, query.repo)
         git = world.hub.git(repository)
         head = git.head(query.branch)
-        pull = world.hub.find_open_pull(connection, repository.id, query.branch)
-        if pull is None and head is not None:
-            merged = world.hub.pulls(connection, repository.id, head=query.branch, state="merged")
-            pull = next((item for item in reversed(merged) if item.last_head == head), None)
+        pull = None
+        if head is not None:
+            pull = world.hub.find_open_pull(
+                connection, repository.id, query.branch
+            ) or world.hub.find_merged_pull(connection, repository.id, query.branch, head)
         stack = told_stack(connection, caller, pull) if pull is not None else None
         if head is None:
             state = "absent"
@@ -39,13 +40,12 @@ def publication_status(world: World, caller: Caller, query: PublicationQuery) ->
             state = "pushed"
         else:
             state = "opened" if stack is None else "registered"
-        there = head is not None and pull is not None
         return {
             "state": state,
             "owner": repository.owner,
             "repo": repository.name,
             "branch": query.branch,
             "head": {"sha": head, "tree": git.tree_of(head)} if head is not None else None,
-            "pull": told_pull(world, repository, pull) if pull is not None and there else None,
-            "stack": stack if there else None,
+            "pull": told_pull(world, repository, pull) if pull is not None else None,
+            "stack": stack,
         }

@@ -19,6 +19,8 @@ from pydantic import (
 )
 
 from mergestorm_mcp.service.agents.script import AgentScript
+from mergestorm_mcp.service.github.hub import Permission
+from mergestorm_mcp.service.knobs import Kind
 from mergestorm_mcp.service.settings.catalog import RepositorySettingsBody, SettingsBody
 
 __all__ = ["Account", "Commit", "File", "Knob", "PullRequest", "RepositorySpec", "Scenario", "StackSpec"]
@@ -179,7 +181,7 @@ class RepositorySpec(_Strict):
     name: FullName
     private: bool = False
     default_branch: Branch = "main"
-    people: dict[Login, Literal["read", "write", "admin"]] = Field(default_factory=dict)
+    people: dict[Login, Permission] = Field(default_factory=dict)
     surge: Literal["ready", "read_only", "absent"] = "ready"
     cyclone: Literal["ready", "read_only", "absent"] = "ready"
     labels: Annotated[list[Line], Field(max_length=100)] = Field(default_factory=list)
@@ -231,7 +233,7 @@ class Knob(_Strict):
         latency_seconds: how long an answer is held back.
     """
 
-    kind: Literal["outage", "rate_limit", "latency", "lost_answer"]
+    kind: Kind
     method: Annotated[str, StringConstraints(pattern=r"^(?:[A-Z]{1,10}|\*)$")] = "*"
     path: Annotated[str, StringConstraints(pattern=r"^/", max_length=500)] = "/api/*"
     times: Annotated[int, Field(ge=1, le=1_000_000)] | None = None

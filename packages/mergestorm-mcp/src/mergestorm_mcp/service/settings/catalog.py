@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from mergestorm_mcp.service.http.bodies import Body
+from mergestorm_mcp.service.http.bodies import Body, Name
 
 __all__ = ["DEFAULTS", "REPOSITORY_SETTINGS", "RepositorySettingsBody", "SettingsBody"]
 
@@ -14,7 +14,6 @@ _Login = Annotated[
     str, StringConstraints(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9\[\]-]*)$")
 ]
 _Path = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-_Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 _Batch = Annotated[int, Field(ge=2, le=8)]
 
 
@@ -50,8 +49,8 @@ class RepositorySettingsBody(Body):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 3})
 
-    owner: _Name
-    repo: _Name
+    owner: Name
+    repo: Name
     auto_patch_enabled: bool | None = None
     auto_review_enabled: bool | None = None
     auto_land_default: bool | None = None

@@ -19,6 +19,7 @@ __all__ = [
     "change_account_settings",
     "change_repository_settings",
     "connected_repositories",
+    "connected_repository",
     "effective_setting",
     "repository_settings",
 ]
@@ -84,6 +85,21 @@ def connected_repositories(
     return [found for found in world.hub.repositories(connection) if found.id in given]
 
 
+def connected_repository(
+    world: World, connection: sqlite3.Connection, caller: Caller, owner: str, repo: str
+) -> GitHubRepository:
+    """The monitored repository of that name, whatever its case.
+
+    Raises:
+        Refusal: 404 `not_found`.
+    """
+    wanted = (owner.lower(), repo.lower())
+    for found in connected_repositories(world, connection, caller):
+        if (found.owner.lower(), found.name.lower()) == wanted:
+            return found
+    raise not_found("The repository")
+
+
 def repository_settings(
     connection: sqlite3.Connection, account_id: int, repository: GitHubRepository
 ) -> dict[str, Any]:
@@ -109,16 +125,7 @@ def change_repository_settings(
     Raises:
         Refusal: 404 for a repository the account does not monitor, 403 without write access, 400 if nothing is given.
     """
-    repository = next(
-        (
-            found
-            for found in connected_repositories(world, connection, caller)
-            if (found.owner.lower(), found.name.lower()) == (owner.lower(), repo.lower())
-        ),
-        None,
-    )
-    if repository is None:
-        raise not_found("The repository")
+    repository = connected_repository(world, connection, caller, owner, repo)
     if not world.hub.may_write(connection, repository, caller.login):
         raise Refusal(403, "forbidden", "Changing a repository's settings takes write access to it.")
     if not changes:

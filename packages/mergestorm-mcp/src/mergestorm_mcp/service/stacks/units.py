@@ -13,6 +13,7 @@ import uuid
 
 from mcpkit.git import GitError
 from mergestorm_mcp.service.github.bare import MergeResult
+from mergestorm_mcp.service.github.people import SURGE_LOGIN
 from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack, live_stack
@@ -155,7 +156,7 @@ def ensure_land_pull(site: Site, stack: LiveStack) -> int | None:
         body="\n".join(["Lands together:", "", *titles]),
         head=unit["branch"],
         base=unit["land_target"],
-        author="mergestorm-surge[bot]",
+        author=SURGE_LOGIN,
         at=iso(site.world.pace.now()),
     )
     connection.execute(

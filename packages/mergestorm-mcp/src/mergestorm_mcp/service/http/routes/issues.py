@@ -7,21 +7,20 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 from starlette.routing import Route
 
-from mergestorm_mcp.service.http.bodies import Body
+from mergestorm_mcp.service.http.bodies import Body, Name
 from mergestorm_mcp.service.http.endpoints import Answer, Call, endpoint
 from mergestorm_mcp.service.issues.making import make_issue
 
 __all__ = ["routes"]
 
-_Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 _Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=256, pattern=r"\S")]
 _Label = Annotated[str, StringConstraints(min_length=1, max_length=50)]
 _MAX_BODY = 65_536
 
 
 class _IssueBody(Body):
-    owner: _Name
-    repo: _Name
+    owner: Name
+    repo: Name
     title: _Title
     body: Annotated[str, StringConstraints(max_length=_MAX_BODY)] = ""
     labels: Annotated[list[_Label], Field(max_length=100)] = Field(default_factory=list)

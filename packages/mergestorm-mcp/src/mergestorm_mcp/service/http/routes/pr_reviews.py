@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from mergestorm_mcp.service.agents.reactions import on_pull_changed
 from mergestorm_mcp.service.github.access import reading_github
-from mergestorm_mcp.service.http.bodies import Body, Digits, NotNull, Query
+from mergestorm_mcp.service.http.bodies import Body, Digits, Name, NotNull, Query
 from mergestorm_mcp.service.http.endpoints import Call, endpoint
 from mergestorm_mcp.service.pr_reviews.dismissal import Request, dismiss
 from mergestorm_mcp.service.pr_reviews.reading import pr_review
@@ -18,7 +18,6 @@ from mergestorm_mcp.service.world import World
 
 __all__ = ["routes"]
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Number = Annotated[int, Field(ge=1, le=2**31), Digits]
 
 

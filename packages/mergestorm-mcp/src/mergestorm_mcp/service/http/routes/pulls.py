@@ -9,12 +9,11 @@ from starlette.routing import Route
 
 from mergestorm_mcp.service.github.claims import claim_heads
 from mergestorm_mcp.service.github.pull_opening import find_pull, open_pull
-from mergestorm_mcp.service.http.bodies import Body, Query
+from mergestorm_mcp.service.http.bodies import Body, Name, Query
 from mergestorm_mcp.service.http.endpoints import Answer, Call, endpoint
 
 __all__ = ["routes"]
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Branch = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
 

@@ -25,7 +25,7 @@ LONGEST_WAIT: Final = 45
 
 class _QueueQuery(Query):
     stackId: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None  # noqa: N815 - names of the wire
-    wait: Annotated[int, Field(ge=1, le=45), Digits] | None = None
+    wait: Annotated[int, Field(ge=1, le=LONGEST_WAIT), Digits] | None = None
     seen: Annotated[str, StringConstraints(max_length=200)] | None = None
     landed: Literal["1"] | None = None
 

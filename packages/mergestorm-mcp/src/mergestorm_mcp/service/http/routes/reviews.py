@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from mergestorm_mcp.service.http.bodies import Body, Digits, NotNull, Query
 from mergestorm_mcp.service.http.endpoints import Answer, Call, endpoint
-from mergestorm_mcp.service.local_reviews import jobs, threads
+from mergestorm_mcp.service.local_reviews import jobs, reviewer, threads
 
 __all__ = ["routes"]
 
@@ -38,7 +38,7 @@ class _ContextFile(Body):
 
 _Specialist = Annotated[
     # The document names them; one that is unknown gets a code of its own from the domain.
-    str, StringConstraints(max_length=100), Field(json_schema_extra={"enum": sorted(jobs.SPECIALISTS)})
+    str, StringConstraints(max_length=100), Field(json_schema_extra={"enum": sorted(reviewer.SPECIALISTS)})
 ]
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import StringConstraints
 from starlette.routing import Route
 
 from mergestorm_mcp.service.agents.reactions import on_settings_changed
-from mergestorm_mcp.service.http.bodies import Query
+from mergestorm_mcp.service.http.bodies import Name, Query
 from mergestorm_mcp.service.http.endpoints import Call, endpoint
-from mergestorm_mcp.service.refusals import invalid_input, not_found
+from mergestorm_mcp.service.refusals import invalid_input
 from mergestorm_mcp.service.settings import values
 from mergestorm_mcp.service.settings.catalog import RepositorySettingsBody, SettingsBody
 
 __all__ = ["routes"]
 
-_Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
-
 
 class _Which(Query):
-    owner: _Name | None = None
-    repo: _Name | None = None
+    owner: Name | None = None
+    repo: Name | None = None
 
 
 def routes() -> list[Route]:
@@ -59,12 +56,10 @@ def _read_repositories(call: Call) -> dict[str, Any]:
     if (owner is None) != (repo is None):
         raise invalid_input("Give owner and repo, or neither.")
     with call.world.store.read() as connection:
-        found = values.connected_repositories(call.world, connection, call.caller)
-        if owner is not None:
-            wanted = (owner.lower(), repo.lower())
-            found = [each for each in found if (each.owner.lower(), each.name.lower()) == wanted]
-            if not found:
-                raise not_found("The repository")
+        if owner is None:
+            found = values.connected_repositories(call.world, connection, call.caller)
+        else:
+            found = [values.connected_repository(call.world, connection, call.caller, owner, repo)]
         account = call.caller.account_id
         return {"repositories": [values.repository_settings(connection, account, each) for each in found]}
 

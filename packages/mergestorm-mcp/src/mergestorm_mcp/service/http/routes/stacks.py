@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from mergestorm_mcp.service.agents.reactions import on_pull_changed
 from mergestorm_mcp.service.github.access import reading_github, require_write, visible_repository
-from mergestorm_mcp.service.http.bodies import Body, NotNull, Query
+from mergestorm_mcp.service.http.bodies import Body, Name, NotNull, Query
 from mergestorm_mcp.service.http.endpoints import Call, endpoint
 from mergestorm_mcp.service.refusals import invalid_input
 from mergestorm_mcp.service.stacks.landing import land_next
@@ -28,7 +28,6 @@ from mergestorm_mcp.service.stacks.view import listed_view, stack_view
 
 __all__ = ["routes"]
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 StackId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Pin = bool | None
 
