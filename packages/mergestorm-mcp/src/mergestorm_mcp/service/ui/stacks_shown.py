@@ -15,7 +15,6 @@ from mergestorm_mcp.service.ui.words import plain
 __all__ = ["stack_shown"]
 
 _SEAM: Final = {
-    "none": ("", "calm"),
     "pending": ("seam review queued", "busy"),
     "reviewing": ("seam under review", "busy"),
     "pending_rereview": ("seam review queued again", "busy"),
