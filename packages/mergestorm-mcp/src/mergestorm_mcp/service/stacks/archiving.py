@@ -7,7 +7,7 @@ import sqlite3
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.policy import disarm
 from mergestorm_mcp.service.stacks.queue import FORGET, REMEMBERED_SECONDS, cancel
-from mergestorm_mcp.service.stacks.records import live_entry
+from mergestorm_mcp.service.stacks.records import goes_on, live_entry
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.timeline import schedule
 
@@ -19,7 +19,7 @@ def archive(site: Site, stack: sqlite3.Row) -> None:
 
     An entry that is being merged at this moment still ends as it ends.
     """
-    if stack["archived_at"] is not None or stack["landed_at"] is not None:
+    if not goes_on(stack):
         return
     entry = live_entry(site.connection, stack["id"])
     if entry is not None:

@@ -9,6 +9,7 @@ from mergestorm_mcp.service.refusals import Refusal
 
 __all__ = [
     "LIVE",
+    "goes_on",
     "layers_of",
     "live_entry",
     "member_of",
@@ -32,6 +33,11 @@ def stack_by_id(connection: sqlite3.Connection, stack_id: str) -> sqlite3.Row | 
         "SELECT * FROM stacks WHERE id = ?", (stack_id.strip().lower(),)
     ).fetchone()
     return row
+
+
+def goes_on(stack: sqlite3.Row) -> bool:
+    """Whether a stack is still worked on: it has not landed and is not archived."""
+    return stack["archived_at"] is None and stack["landed_at"] is None
 
 
 def owned_stack(connection: sqlite3.Connection, account_id: int, stack_id: str) -> sqlite3.Row:

@@ -15,7 +15,7 @@ from mergestorm_mcp.service.refusals import Refusal, not_found
 from mergestorm_mcp.service.settings.values import effective_setting
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.policy import PINS, change_policy
-from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, stack_of_pull, unit_of
+from mergestorm_mcp.service.stacks.records import goes_on, layers_of, stack_by_id, stack_of_pull, unit_of
 from mergestorm_mcp.service.stacks.site import Site, is_reserved
 from mergestorm_mcp.service.stacks.units import arrange, ensure_unit
 
@@ -234,4 +234,4 @@ def _below(site: Site, pull: Pull) -> sqlite3.Row | None:
 def _active(connection: sqlite3.Connection, repo_id: int, number: int) -> sqlite3.Row | None:
     """The stack that goes on and holds a pull request."""
     row = stack_of_pull(connection, repo_id, number)
-    return row if row is not None and row["archived_at"] is None and row["landed_at"] is None else None
+    return row if row is not None and goes_on(row) else None

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mergestorm_mcp.service.agents import auto_land
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack
-from mergestorm_mcp.service.stacks.records import live_entry
+from mergestorm_mcp.service.stacks.records import goes_on, live_entry
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.ui.layers_shown import pull_shown
 from mergestorm_mcp.service.ui.seam import seam_is_stuck, seam_rests
@@ -27,7 +27,7 @@ _SEAM: Final = {
 def stack_shown(site: Site, stack: LiveStack) -> dict[str, Any]:
     """A stack with its layers in the order in which they land, the land PR last."""
     row = stack.row
-    over = row["landed_at"] is not None or row["archived_at"] is not None
+    over = not goes_on(row)
     queued = live_entry(site.connection, row["id"]) is not None
     owner = site.connection.execute(
         "SELECT login FROM accounts WHERE id = ?", (row["account_id"],)
