@@ -136,7 +136,7 @@ def advance(site: Site, stack_id: str) -> None:
         if not any(item["status"] != "stopped" for item in done):
             vortex.request_seam(site, candidate.pull, candidate.head)
             stack = live_stack(site, row)
-    for layer in (*stack.layers, *((stack.land,) if stack.land is not None else ())):
+    for layer in stack.pulls:
         cyclone.consider(site, stack, layer)
     auto_land.consider(site, stack)
 

@@ -87,9 +87,10 @@ def enqueue(site: Site, stack: LiveStack, *, by: str, via: str) -> tuple[sqlite3
     candidate = stack.candidate
     if candidate is None or candidate.head is None:
         raise Refusal(409, "nothing_to_land", "The stack has no open pull request.")
-    failing = next((check.name for check in candidate.checks if check.status == "failure"), None)
-    if failing is not None:
-        raise Refusal(409, "ci_failed", f"{failing} fails at the head of #{candidate.pull.number}.")
+    if candidate.failing_check is not None:
+        raise Refusal(
+            409, "ci_failed", f"{candidate.failing_check} fails at the head of #{candidate.pull.number}."
+        )
     if (candidate.merge is not None and not candidate.merge.clean) or conflict_stands(
         site, stack.row, candidate
     ):
@@ -245,9 +246,8 @@ def finish(site: Site, entry: sqlite3.Row) -> bool:
         if outcome.bounce is not None:
             _scripted(site, entry, candidate, outcome.bounce, outcome)
             return False
-        failing = next((check.name for check in candidate.checks if check.status == "failure"), None)
-        if failing is not None:
-            bounce(site, entry, "ci_failure", failingCheck=failing)
+        if candidate.failing_check is not None:
+            bounce(site, entry, "ci_failure", failingCheck=candidate.failing_check)
             return False
     landed = _merge(site, candidate, entry["verify_head"], candidate.base_head)
     if isinstance(landed, MergeResult):

@@ -56,7 +56,7 @@ def arrange(site: Site, stack_id: str) -> None:
     stack = live_stack(site, row)
     if stack.unit is None:
         return
-    waiting = [layer for layer in stack.layers if layer.open and not layer.promoted]
+    waiting = stack.waiting
     for place, layer in enumerate(waiting):
         if place == 0:
             base = stack.unit["branch"]
@@ -134,7 +134,7 @@ def ensure_land_pull(site: Site, stack: LiveStack) -> int | None:
     unit = stack.unit
     if unit is None or unit["state"] in {"landed", "abandoned"} or not stack.promoting:
         return None
-    if any(layer.open and not layer.promoted for layer in stack.layers):
+    if stack.waiting:
         return None
     if unit["land_pull"] is not None:
         return int(unit["land_pull"])

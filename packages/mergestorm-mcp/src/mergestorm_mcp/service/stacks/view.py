@@ -169,13 +169,12 @@ def _checks(layer: LiveLayer) -> dict[str, Any] | None:
     if not layer.checks:
         return None
     statuses = Counter(check.status for check in layer.checks)
-    failing = next((check.name for check in layer.checks if check.status == "failure"), None)
     return {
         "total": len(layer.checks),
         "success": statuses["success"],
         "pending": statuses["pending"],
         "failure": statuses["failure"],
-        "failingName": failing,
+        "failingName": layer.failing_check,
     }
 
 

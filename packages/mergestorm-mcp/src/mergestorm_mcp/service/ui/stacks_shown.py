@@ -32,7 +32,6 @@ def stack_shown(site: Site, stack: LiveStack) -> dict[str, Any]:
     owner = site.connection.execute(
         "SELECT login FROM accounts WHERE id = ?", (row["account_id"],)
     ).fetchone()
-    shown = [*stack.layers, *((stack.land,) if stack.land is not None else ())]
     unit = stack.unit
     return {
         "id": row["id"],
@@ -44,7 +43,7 @@ def stack_shown(site: Site, stack: LiveStack) -> dict[str, Any]:
         "over": over,
         "unit": {"branch": unit["branch"], "state": plain(unit["state"])} if unit is not None else None,
         "notes": [] if over else _notes(site, stack, queued=queued),
-        "layers": [_layer(site, stack, layer, over=over, queued=queued) for layer in shown],
+        "layers": [_layer(site, stack, layer, over=over, queued=queued) for layer in stack.pulls],
     }
 
 
