@@ -15,6 +15,7 @@ from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack, live_stack
+from mergestorm_mcp.service.stacks.merging import merge_pull
 from mergestorm_mcp.service.stacks.policy import disarm
 from mergestorm_mcp.service.stacks.records import LIVE, live_entry, stack_by_id
 from mergestorm_mcp.service.stacks.site import Site
@@ -249,7 +250,8 @@ def finish(site: Site, entry: sqlite3.Row) -> bool:
         if candidate.failing_check is not None:
             bounce(site, entry, "ci_failure", failingCheck=candidate.failing_check)
             return False
-    landed = _merge(site, candidate, entry["verify_head"], candidate.base_head)
+    pull = candidate.pull
+    landed = merge_pull(site, pull, entry["verify_head"], into=pull.base_branch, at=candidate.base_head)
     if isinstance(landed, MergeResult):
         bounce(
             site,
@@ -276,7 +278,8 @@ def land_now(site: Site, stack: LiveStack, layer: LiveLayer) -> None:
         " WHERE id = ? RETURNING *",
         (site.now(), layer.head, layer.base_head, queued["id"]),
     ).fetchone()
-    merged = _merge(site, layer, entry["verify_head"], entry["verify_base"])
+    pull = layer.pull
+    merged = merge_pull(site, pull, entry["verify_head"], into=pull.base_branch, at=entry["verify_base"])
     if isinstance(merged, MergeResult):
         raise Refusal(409, "conflict_unchanged", f"#{layer.pull.number} does not merge into its base.")
     _landed(site, stack, layer, entry, merged)
@@ -434,21 +437,6 @@ def _scripted(site: Site, entry: sqlite3.Row, candidate: LiveLayer, kind: str, o
 def _bounce_now(site: Site, entry_id: str, kind: str) -> None:
     entry = site.connection.execute("SELECT * FROM queue_entries WHERE id = ?", (entry_id,)).fetchone()
     bounce(site, entry, kind)
-
-
-def _merge(site: Site, candidate: LiveLayer, head: str, base: str) -> str | MergeResult:
-    """Merge into the base, unless git has it already, and return the commit the base stands at."""
-    if site.contains(base, head):
-        return base
-    made = site.git.merge_commit(
-        base,
-        head,
-        message=f"Merge pull request #{candidate.pull.number} from {candidate.pull.head_branch}",
-        when=site.moment(),
-    )
-    if not isinstance(made, MergeResult):
-        site.git.move(candidate.pull.base_branch, made, base)
-    return made
 
 
 def _landed(site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.Row, merge_sha: str) -> None:

@@ -13,9 +13,9 @@ import uuid
 
 from mcpkit.git import GitError
 from mergestorm_mcp.service.github.bare import MergeResult
-from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack, live_stack
+from mergestorm_mcp.service.stacks.merging import merge_pull
 from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, unit_of
 from mergestorm_mcp.service.stacks.site import PARK_PREFIX, UNIT_PREFIX, Site
 
@@ -94,18 +94,9 @@ def promote(site: Site, stack: LiveStack, layer: LiveLayer) -> str | MergeResult
     before = site.git.head(unit["branch"])
     if before is None:
         raise GitError("unknown_revision", "the unit's branch is gone")
-    after: str = before
-    if not site.contains(before, layer.head):
-        made = site.git.merge_commit(
-            before,
-            layer.head,
-            message=f"Merge pull request #{layer.pull.number} from {layer.pull.head_branch}",
-            when=site.moment(),
-        )
-        if isinstance(made, MergeResult):
-            return made
-        site.git.move(unit["branch"], made, before)
-        after = made
+    after = merge_pull(site, layer.pull, layer.head, into=unit["branch"], at=before)
+    if isinstance(after, MergeResult):
+        return after
     connection, at = site.connection, site.now()
     site.hub.mark_merged(
         connection, site.repo_id, layer.pull.number, at=at, head=layer.head, base=before, merge_sha=after
@@ -156,7 +147,7 @@ def ensure_land_pull(site: Site, stack: LiveStack) -> int | None:
         head=unit["branch"],
         base=unit["land_target"],
         author="mergestorm-surge[bot]",
-        at=iso(site.world.pace.now()),
+        at=site.now(),
     )
     connection.execute(
         "UPDATE units SET land_pull = ?, state = 'landing' WHERE id = ?", (pull.number, unit["id"])
