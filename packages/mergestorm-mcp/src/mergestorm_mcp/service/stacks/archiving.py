@@ -6,10 +6,9 @@ import sqlite3
 
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.policy import disarm
-from mergestorm_mcp.service.stacks.queue import FORGET, REMEMBERED_SECONDS, cancel
+from mergestorm_mcp.service.stacks.queue import cancel, forget_later
 from mergestorm_mcp.service.stacks.records import goes_on, live_entry
 from mergestorm_mcp.service.stacks.site import Site
-from mergestorm_mcp.service.timeline import schedule
 
 __all__ = ["archive"]
 
@@ -26,5 +25,5 @@ def archive(site: Site, stack: sqlite3.Row) -> None:
         cancel(site, entry)
     disarm(site, stack["id"], "archive")
     site.connection.execute("UPDATE stacks SET archived_at = ? WHERE id = ?", (site.now(), stack["id"]))
-    schedule(site.connection, FORGET, {"stack_id": stack["id"]}, site.world.pace.after(REMEMBERED_SECONDS))
+    forget_later(site, stack["id"])
     record(site.world, site.connection, "archived", "Stack archived", stack_id=stack["id"])

@@ -25,7 +25,6 @@ __all__ = [
     "CLAIM",
     "FINISH",
     "FORGET",
-    "REMEMBERED_SECONDS",
     "bounce",
     "cancel",
     "claim",
@@ -35,6 +34,7 @@ __all__ = [
     "entry_view",
     "fingerprint",
     "finish",
+    "forget_later",
     "land_now",
     "listing",
     "newest_landed",
@@ -45,7 +45,7 @@ FINISH: Final = "queue.finish"
 FORGET: Final = "stack.forget"
 
 _DISARMING: Final = frozenset({"merge_failed", "gh_error", "ci_timeout"})
-REMEMBERED_SECONDS: Final = 24 * 3600.0
+_REMEMBERED_SECONDS: Final = 24 * 3600.0
 """How long a stack that has landed or was archived is still listed."""
 
 _BOUNCES_SHOWN: Final = 10
@@ -114,8 +114,7 @@ def enqueue(site: Site, stack: LiveStack, *, by: str, via: str) -> tuple[sqlite3
             site.now(),
         ),
     ).fetchone()
-    delay = script_of(connection, site.repo_id).queue.queued_seconds
-    schedule(connection, CLAIM, _payload(site, row["id"]), site.world.pace.after(delay))
+    _claim_later(site, row["id"])
     record(site.world, connection, "queued", f"#{candidate.pull.number} queued", stack_id=stack.row["id"])
     return row, False
 
@@ -151,9 +150,7 @@ def cancel(site: Site, entry: sqlite3.Row) -> sqlite3.Row:
         connection.execute(
             "UPDATE queue_entries SET cancel_requested_at = ? WHERE id = ?", (site.now(), entry["id"])
         )
-        stack = stack_by_id(connection, entry["stack_id"])
-        if stack is not None and stack["auto_land"]:
-            disarm(site, stack["id"], "cancelled", entry["id"])
+        _disarm(site, entry, "cancelled")
         if entry["state"] == "queued":
             _close(site, entry, "cancelled")
         record(
@@ -181,16 +178,16 @@ def claim(site: Site, entry: sqlite3.Row) -> None:
     if candidate is None or candidate.head is None or candidate.pull.number != entry["pull_number"]:
         bounce(site, entry, "head_moved")
         return
-    connection.execute(
+    running = connection.execute(
         "UPDATE queue_entries SET state = 'running', claimed_at = ?, attempts = attempts + 1, verify_head = ?,"
-        " verify_base = ?, wait_reason = NULL WHERE id = ?",
+        " verify_base = ?, wait_reason = NULL WHERE id = ? RETURNING *",
         (site.now(), candidate.head, candidate.base_head, entry["id"]),
-    )
+    ).fetchone()
     if candidate.pull.draft:
-        _bounce_now(site, entry["id"], "pr_draft")
+        bounce(site, running, "pr_draft")
         return
     if stack.unit is not None and candidate is not stack.land:
-        _bounce_now(site, entry["id"], "must_consolidate")
+        bounce(site, running, "must_consolidate")
         return
     seconds = script_of(connection, site.repo_id).queue.seconds
     schedule(connection, FINISH, _payload(site, entry["id"]), site.world.pace.after(seconds))
@@ -212,8 +209,7 @@ def claim_next(site: Site) -> None:
         (site.repo_id,),
     ).fetchone()
     if entry is not None:
-        delay = script_of(site.connection, site.repo_id).queue.queued_seconds
-        schedule(site.connection, CLAIM, _payload(site, entry["id"]), site.world.pace.after(delay))
+        _claim_later(site, entry["id"])
 
 
 def finish(site: Site, entry: sqlite3.Row) -> bool:
@@ -307,9 +303,12 @@ def bounce(site: Site, entry: sqlite3.Row, kind: str, **detail: Any) -> None:
         stack_id=entry["stack_id"],
     )
     if kind in _DISARMING:
-        stack = stack_by_id(site.connection, entry["stack_id"])
-        if stack is not None and stack["auto_land"]:
-            disarm(site, stack["id"], "bounced", entry["id"])
+        _disarm(site, entry, "bounced")
+
+
+def forget_later(site: Site, stack_id: str) -> None:
+    """Have a stack that is over taken out of the lists after a day."""
+    schedule(site.connection, FORGET, {"stack_id": stack_id}, site.world.pace.after(_REMEMBERED_SECONDS))
 
 
 def listing(
@@ -434,11 +433,6 @@ def _scripted(site: Site, entry: sqlite3.Row, candidate: LiveLayer, kind: str, o
     bounce(site, entry, kind, **detail)
 
 
-def _bounce_now(site: Site, entry_id: str, kind: str) -> None:
-    entry = site.connection.execute("SELECT * FROM queue_entries WHERE id = ?", (entry_id,)).fetchone()
-    bounce(site, entry, kind)
-
-
 def _landed(site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.Row, merge_sha: str) -> None:
     connection, at = site.connection, site.now()
     site.hub.mark_merged(
@@ -460,8 +454,7 @@ def _landed(site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.R
     _close(site, entry, "landed")
     disarm(site, stack.row["id"], "landed", entry["id"])
     connection.execute("UPDATE stacks SET landed_at = ? WHERE id = ?", (at, stack.row["id"]))
-    forget = {"stack_id": stack.row["id"]}
-    schedule(connection, FORGET, forget, site.world.pace.after(REMEMBERED_SECONDS))
+    forget_later(site, stack.row["id"])
     shown = ", ".join(f"#{number}" for number in numbers)
     record(
         site.world,
@@ -478,6 +471,18 @@ def _close(site: Site, entry: sqlite3.Row, state: str) -> None:
         (state, site.now(), entry["id"]),
     )
     claim_next(site)
+
+
+def _disarm(site: Site, entry: sqlite3.Row, reason: str) -> None:
+    """Switch Auto land of an entry's stack off, if it is on."""
+    stack = stack_by_id(site.connection, entry["stack_id"])
+    if stack is not None and stack["auto_land"]:
+        disarm(site, stack["id"], reason, entry["id"])
+
+
+def _claim_later(site: Site, entry_id: str) -> None:
+    delay = script_of(site.connection, site.repo_id).queue.queued_seconds
+    schedule(site.connection, CLAIM, _payload(site, entry_id), site.world.pace.after(delay))
 
 
 def _payload(site: Site, entry_id: str) -> dict[str, Any]:
