@@ -19,7 +19,7 @@ from mergestorm_mcp.service.pr_reviews.passes import (
     findings_of,
     pass_by_id,
     passes_at,
-    verdict_at,
+    verdict_of_passes,
 )
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 from mergestorm_mcp.service.settings.values import connected_repositories
@@ -226,13 +226,8 @@ def _vortex_gate(site: Site, pull: Pull, item: sqlite3.Row) -> dict[str, Any] | 
     """Whether the head has nothing left that blocks it, all its Core reviews together."""
     if item["kind"] != "core":
         return None
-    head = item["head_sha"]
-    verdict = verdict_at(site.connection, site.repo_id, pull.number, head)
-    reviews = [
-        row
-        for row in passes_at(site.connection, site.repo_id, pull.number, head)
-        if row["status"] != "stopped"
-    ]
+    reviews = passes_at(site.connection, site.repo_id, pull.number, item["head_sha"])
+    verdict = verdict_of_passes(site.connection, reviews)
     if verdict.running:
         reason, message = "review_running", "A review of this head is still under way."
     elif verdict.incomplete or any(row["status"] == "incomplete" for row in reviews):

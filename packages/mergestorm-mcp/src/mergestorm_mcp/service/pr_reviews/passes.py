@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 from mergestorm_mcp.service.pr_reviews.verdict import HeadVerdict, head_verdict
@@ -18,6 +19,7 @@ __all__ = [
     "pass_by_id",
     "passes_at",
     "verdict_at",
+    "verdict_of_passes",
 ]
 
 COMMENT_ID_BASE: Final = 2_100_000_000
@@ -94,7 +96,11 @@ def open_findings(connection: sqlite3.Connection, pass_id: int) -> list[sqlite3.
 
 def verdict_at(connection: sqlite3.Connection, repo_id: int, number: int, head: str) -> HeadVerdict:
     """What all Core reviews of a head come to, dismissals taken into account."""
-    passes = passes_at(connection, repo_id, number, head)
+    return verdict_of_passes(connection, passes_at(connection, repo_id, number, head))
+
+
+def verdict_of_passes(connection: sqlite3.Connection, passes: Sequence[sqlite3.Row]) -> HeadVerdict:
+    """The same, of Core passes over one head that were read already, oldest first."""
     severities = [
         finding["severity"]
         for item in passes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.github.hub import Check, Pull
-from mergestorm_mcp.service.pr_reviews.passes import latest_pass, passes_at, verdict_at
+from mergestorm_mcp.service.pr_reviews.passes import latest_pass, passes_at, verdict_of_passes
 from mergestorm_mcp.service.pr_reviews.verdict import HeadVerdict
 from mergestorm_mcp.service.stacks.records import layers_of, members_of, unit_of
 from mergestorm_mcp.service.stacks.site import Site
@@ -181,9 +181,7 @@ def live_pull(
         checks=site.hub.checks(connection, site.repo_id, head) if head is not None else [],
         core=here[-1] if here else latest_pass(connection, site.repo_id, pull.number),
         seam=seams[-1] if seams else None,
-        verdict=verdict_at(connection, site.repo_id, pull.number, head)
-        if head is not None
-        else HeadVerdict(None, running=False, incomplete=False),
+        verdict=verdict_of_passes(connection, here),
         merge=merge,
         state=_state(site, pull, row, head, parent),
         member=member,
