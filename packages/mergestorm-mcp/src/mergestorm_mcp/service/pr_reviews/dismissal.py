@@ -21,6 +21,7 @@ from mergestorm_mcp.service.pr_reviews.passes import (
     passes_at,
     verdict_of_passes,
 )
+from mergestorm_mcp.service.pr_reviews.verdict import WITH_VERDICT
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 from mergestorm_mcp.service.settings.values import connected_repositories
 from mergestorm_mcp.service.stacks.events import record
@@ -141,7 +142,7 @@ def _review(site: Site, pull: Pull, request: Request) -> sqlite3.Row:
     if item is None:
         raise Refusal(404, "review_not_found", "There is no such review.")
     here = (item["repo_id"], item["pull_number"], item["head_sha"]) == (site.repo_id, pull.number, head)
-    if not here or item["status"] not in {"completed", "incomplete"}:
+    if not here or item["status"] not in WITH_VERDICT:
         raise Refusal(409, "review_mismatch", "That review was not made of this pull request at this head.")
     return item
 

@@ -6,11 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-from mergestorm_mcp.service.pr_reviews.verdict import HeadVerdict, head_verdict
+from mergestorm_mcp.service.pr_reviews.verdict import WITH_VERDICT, HeadVerdict, head_verdict
 
 __all__ = [
     "COMMENT_ID_BASE",
-    "UNDER_WAY",
     "add_pass",
     "dismissals_of",
     "findings_of",
@@ -24,8 +23,6 @@ __all__ = [
 
 COMMENT_ID_BASE: Final = 2_100_000_000
 """Inline findings are review comments; their ids begin above this, as on a busy GitHub."""
-
-UNDER_WAY: Final = frozenset({"queued", "reviewing"})
 
 
 def add_pass(
@@ -104,7 +101,7 @@ def verdict_of_passes(connection: sqlite3.Connection, passes: Sequence[sqlite3.R
     severities = [
         finding["severity"]
         for item in passes
-        if item["status"] in {"completed", "incomplete"}
+        if item["status"] in WITH_VERDICT
         for finding in open_findings(connection, item["id"])
     ]
     return head_verdict((item["status"] for item in passes if item["status"] != "stopped"), severities)

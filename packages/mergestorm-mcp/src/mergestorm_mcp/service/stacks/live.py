@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.github.hub import Check, Pull
 from mergestorm_mcp.service.pr_reviews.passes import latest_pass, passes_at, verdict_of_passes
-from mergestorm_mcp.service.pr_reviews.verdict import HeadVerdict
+from mergestorm_mcp.service.pr_reviews.verdict import UNDER_WAY, HeadVerdict
 from mergestorm_mcp.service.stacks.records import layers_of, members_of, unit_of
 from mergestorm_mcp.service.stacks.site import Site
 
@@ -60,6 +60,11 @@ class LiveLayer:
     def waiting(self) -> bool:
         """It is still to be merged: into its unit, or onto the trunk."""
         return self.open and not self.promoted
+
+    @property
+    def seam_running(self) -> bool:
+        """An integration review of the head is queued or under way."""
+        return self.seam is not None and self.seam["status"] in UNDER_WAY
 
     @property
     def seam_approved(self) -> bool:

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any, Final
 
 from mergestorm_mcp.service.agents import cyclone
-from mergestorm_mcp.service.pr_reviews.passes import UNDER_WAY, findings_of
+from mergestorm_mcp.service.pr_reviews.passes import findings_of
+from mergestorm_mcp.service.pr_reviews.verdict import UNDER_WAY
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack
 from mergestorm_mcp.service.stacks.policy import off_reason, policy_of
 from mergestorm_mcp.service.stacks.site import Site
@@ -193,14 +194,13 @@ def _vortex_status(layer: LiveLayer, *, at_head: bool) -> str | None:
         return None
     if layer.core["status"] != "completed":
         return _VORTEX.get(layer.core["status"])
-    if layer.seam is not None and layer.seam["status"] in UNDER_WAY:
+    if layer.seam_running:
         return "seam_pending"
     return "all_clear" if layer.verdict.verdict == "approve" else "findings"
 
 
 def _vortex_busy(layer: LiveLayer) -> bool:
-    seam = layer.seam is not None and layer.seam["status"] in UNDER_WAY
-    return layer.open and (layer.verdict.running or seam)
+    return layer.open and (layer.verdict.running or layer.seam_running)
 
 
 def _vortex_review(layer: LiveLayer) -> dict[str, Any]:

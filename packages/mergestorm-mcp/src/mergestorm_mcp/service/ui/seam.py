@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mergestorm_mcp.service.agents.auto_land import needs_seam
-from mergestorm_mcp.service.pr_reviews.passes import UNDER_WAY
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack
 from mergestorm_mcp.service.stacks.site import Site
 
@@ -14,7 +13,7 @@ def seam_rests(site: Site, stack: LiveStack, layer: LiveLayer) -> bool:
     """Whether a member needs its seam approved, has no approval of its head, and no review is under way."""
     if not layer.open or not needs_seam(site, stack, layer):
         return False
-    if layer.seam is not None and layer.seam["status"] in UNDER_WAY:
+    if layer.seam_running:
         return False
     return not layer.seam_approved
 
