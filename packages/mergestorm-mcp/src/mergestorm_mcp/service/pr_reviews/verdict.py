@@ -8,7 +8,6 @@ from typing import Final
 
 __all__ = ["UNDER_WAY", "WITH_VERDICT", "HeadVerdict", "head_verdict", "verdict_of"]
 
-
 UNDER_WAY: Final = frozenset({"queued", "reviewing"})
 """Statuses of a review that has not ended."""
 
