@@ -126,7 +126,7 @@ def advance(site: Site, stack_id: str) -> None:
         return
     stack = live_stack(site, row)
     if stack.unit is not None:
-        arrange(site, stack_id)
+        arrange(site, stack)
         stack = live_stack(site, row)
         _look_after_unit(site, stack)
         stack = live_stack(site, row)

@@ -16,7 +16,7 @@ from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack, live_stack
 from mergestorm_mcp.service.stacks.merging import merge_pull
-from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, unit_of
+from mergestorm_mcp.service.stacks.records import layers_of, unit_of
 from mergestorm_mcp.service.stacks.site import PARK_PREFIX, UNIT_PREFIX, Site
 
 __all__ = ["arrange", "ensure_land_pull", "ensure_unit", "ensure_upper_park", "promote"]
@@ -48,12 +48,8 @@ def ensure_unit(site: Site, stack: sqlite3.Row) -> sqlite3.Row:
     return unit
 
 
-def arrange(site: Site, stack_id: str) -> None:
+def arrange(site: Site, stack: LiveStack) -> None:
     """Give every open layer the base of its place: the unit, its parent, or a frozen copy of its parent."""
-    row = stack_by_id(site.connection, stack_id)
-    if row is None:
-        return
-    stack = live_stack(site, row)
     if stack.unit is None:
         return
     waiting = stack.waiting
@@ -113,7 +109,7 @@ def promote(site: Site, stack: LiveStack, layer: LiveLayer) -> str | MergeResult
         f"#{layer.pull.number} promoted into {unit['branch']}",
         stack_id=stack.row["id"],
     )
-    arrange(site, stack.row["id"])
+    arrange(site, live_stack(site, stack.row))
     return after
 
 
