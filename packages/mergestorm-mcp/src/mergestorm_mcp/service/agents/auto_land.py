@@ -88,7 +88,7 @@ def blocker(site: Site, stack: LiveStack, layer: LiveLayer) -> str | None:
     reviewed = layer is not stack.land or reviews_land_pulls(site, stack.row)
     if reviewed and not layer.verdict.green:
         return "vortex_not_green"
-    if needs_seam(site, stack, layer) and not _seam_approved(layer):
+    if needs_seam(site, stack, layer) and not layer.seam_approved:
         return "seam_not_green"
     return "conflict_unchanged" if conflict_stands(site, stack.row, layer) else None
 
@@ -97,15 +97,6 @@ def needs_seam(site: Site, stack: LiveStack, layer: LiveLayer) -> bool:
     """Whether a layer has to pass the integration review: once something was promoted, every later member."""
     return (
         stack.promoting and layer.member is not None and not layer.promoted and seam_reviewed(site, stack.row)
-    )
-
-
-def _seam_approved(layer: LiveLayer) -> bool:
-    member = layer.member
-    return (
-        member is not None
-        and member["seam_state"] == "approved"
-        and member["seam_reviewed_sha"] == layer.head
     )
 
 

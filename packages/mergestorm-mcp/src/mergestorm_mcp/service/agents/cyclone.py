@@ -30,23 +30,28 @@ _MESSAGES: Final = {
     "conflict": "Merge the base and resolve its conflicts",
     "ci": "Fix the failing check",
 }
+_HANDED_OFF: Final = {
+    "findings": "no_changes",
+    "conflict": "conflict_needs_person",
+    "ci": "ci_unresolved",
+}
 _MAX_BYTES: Final = 1 << 20
 
 
 def consider(site: Site, stack: LiveStack, layer: LiveLayer) -> None:
-    """Begin the patches that a layer needs and Cyclone may make, once for every head. Land PRs it leaves alone."""
+    """Begin the patch that a layer needs first, if Cyclone may make it, once for every head. Land PRs it leaves alone."""
     if layer is stack.land or layer.head is None or not layer.open:
         return
-    wanted = []
     if layer.merge is not None and not layer.merge.clean:
-        wanted.append("conflict")
+        kind = "conflict"
     elif not layer.verdict.running and layer.verdict.verdict == "request_changes":
-        wanted.append("findings")
+        kind = "findings"
     elif layer.ci == "failure":
-        wanted.append("ci")
-    for kind in wanted:
-        if off_reason(site, stack.row, _PINS[kind]) is None:
-            _begin(site, stack, layer.pull, layer.head, kind)
+        kind = "ci"
+    else:
+        return
+    if off_reason(site, stack.row, _PINS[kind]) is None:
+        _begin(site, stack, layer.pull, layer.head, kind)
 
 
 def finish(site: Site, run: sqlite3.Row, pull: Pull, stack_id: str | None) -> str | None:
@@ -70,7 +75,7 @@ def finish(site: Site, run: sqlite3.Row, pull: Pull, stack_id: str | None) -> st
     elif head != run["head_sha"] or not pull.open:
         status, reason = "done", "head_moved"
     else:
-        status, reason = "handed_off", _why(run["kind"])
+        status, reason = "handed_off", _HANDED_OFF[run["kind"]]
     site.connection.execute(
         "UPDATE cyclone_runs SET status = ?, reason = ?, pushed_sha = ?, finished_at = ? WHERE id = ?",
         (status, reason, pushed, site.now(), run["id"]),
@@ -169,16 +174,16 @@ def _resolved(site: Site, base: str, head: str, side: str, when: datetime) -> st
     result = site.git.merge(base, head)
     if result.clean or not result.conflicts or side == "hand_off":
         return None
-    if any(_content(site, base, path) == _content(site, head, path) for path in result.conflicts):
-        return None  # the conflict is not about contents
     theirs = {path: _content(site, base, path) for path in result.conflicts}
+    own = {path: _content(site, head, path) for path in result.conflicts}
+    if any(theirs[path] == own[path] for path in result.conflicts):
+        return None  # the conflict is not about contents
     stand_in = site.git.commit_files([head], _present(site, head, theirs), message="stand-in", when=when)
     merged = site.git.merge(base, stand_in)
     if merged.tree is None:
         return None
     tree = merged.tree
     if side == "ours":
-        own = {path: _content(site, head, path) for path in result.conflicts}
         carrier = site.git.commit_tree(tree, [head], message="stand-in", when=when)
         tree = site.git.tree_of(
             site.git.commit_files([carrier], _present(site, carrier, own), message="stand-in", when=when)
@@ -205,13 +210,3 @@ def _content(site: Site, commit: str, path: str) -> FileContent | None:
     )
     data = site.git.file(commit, path) if entry is not None else None
     return None if entry is None or data is None else FileContent(data, entry.mode)
-
-
-def _why(kind: str) -> str:
-    return (
-        "conflict_needs_person"
-        if kind == "conflict"
-        else "no_changes"
-        if kind == "findings"
-        else "ci_unresolved"
-    )

@@ -17,6 +17,7 @@ from mergestorm_mcp.service.stacks import queue
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveStack, live_stack
 from mergestorm_mcp.service.stacks.records import (
+    goes_on,
     layers_of,
     live_entry,
     member_of,
@@ -90,7 +91,7 @@ def on_pull_changed(world: World, connection: sqlite3.Connection, repo_id: int, 
 def on_settings_changed(world: World, connection: sqlite3.Connection, account_id: int) -> None:
     """Settings of an account, or of a repository within it, have changed: what agents left alone may be theirs now."""
     for row in stacks_of(connection, account_id):
-        if row["archived_at"] is None and row["landed_at"] is None:
+        if goes_on(row):
             for layer in layers_of(connection, row["id"]):
                 on_pull_changed(world, connection, row["repo_id"], layer["pull_number"])
 
@@ -121,11 +122,11 @@ def rerun_checks(world: World, connection: sqlite3.Connection, repo_id: int, sha
 def advance(site: Site, stack_id: str) -> None:
     """Let everybody look at a stack: Surge at its unit, Vortex at its seams, Cyclone at its troubles, Auto land at last."""
     row = stack_by_id(site.connection, stack_id)
-    if row is None or row["archived_at"] is not None or row["landed_at"] is not None:
+    if row is None or not goes_on(row):
         return
     stack = live_stack(site, row)
     if stack.unit is not None:
-        arrange(site, stack_id)
+        arrange(site, stack)
         stack = live_stack(site, row)
         _look_after_unit(site, stack)
         stack = live_stack(site, row)
@@ -135,7 +136,7 @@ def advance(site: Site, stack_id: str) -> None:
         if not any(item["status"] != "stopped" for item in done):
             vortex.request_seam(site, candidate.pull, candidate.head)
             stack = live_stack(site, row)
-    for layer in (*stack.layers, *((stack.land,) if stack.land is not None else ())):
+    for layer in stack.pulls:
         cyclone.consider(site, stack, layer)
     auto_land.consider(site, stack)
 
@@ -271,7 +272,7 @@ def _patch_finished(world: World, connection: sqlite3.Connection, payload: dict[
 def _settled(world: World, connection: sqlite3.Connection, payload: dict[str, Any]) -> None:
     site = Site.of(world, connection, payload["repo_id"])
     row = stack_by_id(connection, payload["stack_id"])
-    if row is None or row["archived_at"] is not None or row["landed_at"] is not None:
+    if row is None or not goes_on(row):
         return
     stack = live_stack(site, row)
     if auto_land.settled(site, stack, payload):

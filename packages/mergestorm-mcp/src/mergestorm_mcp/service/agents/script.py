@@ -24,12 +24,11 @@ Seconds are those of the simulated day: `--speed` shortens them. A path is a pat
 from __future__ import annotations
 
 import fnmatch
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 __all__ = [
-    "BOUNCES",
     "AgentScript",
     "CheckRule",
     "CiScript",
@@ -42,18 +41,6 @@ __all__ = [
     "ReviewerScript",
     "matches_path",
 ]
-
-BOUNCES: Final = (
-    "ci_failure",
-    "ci_timeout",
-    "head_moved",
-    "seam_findings",
-    "restack_conflict",
-    "pr_draft",
-    "must_consolidate",
-    "merge_failed",
-    "gh_error",
-)
 
 Seconds = Annotated[float, Field(ge=0, le=86_400)]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]

@@ -13,11 +13,10 @@ from mergestorm_mcp.service.github.hub import Pull
 from mergestorm_mcp.service.pr_reviews.diffs import changed_files, diff_id
 from mergestorm_mcp.service.pr_reviews.passes import (
     COMMENT_ID_BASE,
-    UNDER_WAY,
     add_pass,
     passes_at,
 )
-from mergestorm_mcp.service.pr_reviews.verdict import verdict_of
+from mergestorm_mcp.service.pr_reviews.verdict import UNDER_WAY, verdict_of
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.policy import paying_account, reviews_land_pulls, skip_reason

@@ -19,8 +19,9 @@ from mergestorm_mcp.service.pr_reviews.passes import (
     findings_of,
     pass_by_id,
     passes_at,
-    verdict_at,
+    verdict_of_passes,
 )
+from mergestorm_mcp.service.pr_reviews.verdict import WITH_VERDICT
 from mergestorm_mcp.service.refusals import Refusal, invalid_input
 from mergestorm_mcp.service.settings.values import connected_repositories
 from mergestorm_mcp.service.stacks.events import record
@@ -141,7 +142,7 @@ def _review(site: Site, pull: Pull, request: Request) -> sqlite3.Row:
     if item is None:
         raise Refusal(404, "review_not_found", "There is no such review.")
     here = (item["repo_id"], item["pull_number"], item["head_sha"]) == (site.repo_id, pull.number, head)
-    if not here or item["status"] not in {"completed", "incomplete"}:
+    if not here or item["status"] not in WITH_VERDICT:
         raise Refusal(409, "review_mismatch", "That review was not made of this pull request at this head.")
     return item
 
@@ -226,13 +227,8 @@ def _vortex_gate(site: Site, pull: Pull, item: sqlite3.Row) -> dict[str, Any] | 
     """Whether the head has nothing left that blocks it, all its Core reviews together."""
     if item["kind"] != "core":
         return None
-    head = item["head_sha"]
-    verdict = verdict_at(site.connection, site.repo_id, pull.number, head)
-    reviews = [
-        row
-        for row in passes_at(site.connection, site.repo_id, pull.number, head)
-        if row["status"] != "stopped"
-    ]
+    reviews = passes_at(site.connection, site.repo_id, pull.number, item["head_sha"])
+    verdict = verdict_of_passes(site.connection, reviews)
     if verdict.running:
         reason, message = "review_running", "A review of this head is still under way."
     elif verdict.incomplete or any(row["status"] == "incomplete" for row in reviews):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
-from mergestorm_mcp.service.pr_reviews.verdict import HeadVerdict, head_verdict
+from mergestorm_mcp.service.pr_reviews.verdict import WITH_VERDICT, HeadVerdict, head_verdict
 
 __all__ = [
     "COMMENT_ID_BASE",
-    "UNDER_WAY",
     "add_pass",
     "dismissals_of",
     "findings_of",
@@ -18,12 +18,11 @@ __all__ = [
     "pass_by_id",
     "passes_at",
     "verdict_at",
+    "verdict_of_passes",
 ]
 
 COMMENT_ID_BASE: Final = 2_100_000_000
 """Inline findings are review comments; their ids begin above this, as on a busy GitHub."""
-
-UNDER_WAY: Final = frozenset({"queued", "reviewing"})
 
 
 def add_pass(
@@ -94,11 +93,15 @@ def open_findings(connection: sqlite3.Connection, pass_id: int) -> list[sqlite3.
 
 def verdict_at(connection: sqlite3.Connection, repo_id: int, number: int, head: str) -> HeadVerdict:
     """What all Core reviews of a head come to, dismissals taken into account."""
-    passes = passes_at(connection, repo_id, number, head)
+    return verdict_of_passes(connection, passes_at(connection, repo_id, number, head))
+
+
+def verdict_of_passes(connection: sqlite3.Connection, passes: Sequence[sqlite3.Row]) -> HeadVerdict:
+    """The same, of Core passes over one head that were read already, oldest first."""
     severities = [
         finding["severity"]
         for item in passes
-        if item["status"] in {"completed", "incomplete"}
+        if item["status"] in WITH_VERDICT
         for finding in open_findings(connection, item["id"])
     ]
     return head_verdict((item["status"] for item in passes if item["status"] != "stopped"), severities)

@@ -7,7 +7,8 @@ from typing import Any
 
 from mergestorm_mcp.service.accounts.keys import Caller
 from mergestorm_mcp.service.github.access import visible_repository
-from mergestorm_mcp.service.pr_reviews.passes import UNDER_WAY, open_findings, verdict_at
+from mergestorm_mcp.service.pr_reviews.passes import open_findings, verdict_at
+from mergestorm_mcp.service.pr_reviews.verdict import UNDER_WAY, WITH_VERDICT
 from mergestorm_mcp.service.refusals import not_found
 from mergestorm_mcp.service.stacks.policy import switched_on
 from mergestorm_mcp.service.stacks.records import stack_of_pull
@@ -66,7 +67,7 @@ def _chosen(
 def _view(site: Site, number: int, passes: list[sqlite3.Row], item: sqlite3.Row) -> dict[str, Any]:
     raw = item["status"]
     findings = open_findings(site.connection, item["id"])
-    told = raw in {"completed", "incomplete"}
+    told = raw in WITH_VERDICT
     verdict = verdict_at(site.connection, site.repo_id, number, item["head_sha"]).verdict if told else None
     return {
         "schema": "mergestorm.pr_review/v1",
@@ -81,7 +82,7 @@ def _view(site: Site, number: int, passes: list[sqlite3.Row], item: sqlite3.Row)
         "summary": item["summary"],
         "head_sha": item["head_sha"],
         "pass": item["number"],
-        "review_count": sum(1 for other in passes if other["status"] in {"completed", "incomplete"}),
+        "review_count": sum(1 for other in passes if other["status"] in WITH_VERDICT),
         "skip_reason": item["skip_reason"],
         "reviewed_at": item["finished_at"] if told else None,
         "finding_count": len(findings),

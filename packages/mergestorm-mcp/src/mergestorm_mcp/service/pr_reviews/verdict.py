@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["HeadVerdict", "head_verdict", "verdict_of"]
+__all__ = ["UNDER_WAY", "WITH_VERDICT", "HeadVerdict", "head_verdict", "verdict_of"]
+
+UNDER_WAY: Final = frozenset({"queued", "reviewing"})
+"""Statuses of a review that has not ended."""
+
+WITH_VERDICT: Final = frozenset({"completed", "incomplete"})
+"""Statuses of a review that ended in a verdict, be it on a part of the difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ def head_verdict(statuses: Iterable[str], open_severities: Iterable[str]) -> Hea
     listed = list(statuses)
     settled = [status for status in listed if status in {"completed", "failed", "incomplete"}]
     return HeadVerdict(
-        verdict=verdict_of(open_severities) if "completed" in listed or "incomplete" in listed else None,
-        running=any(status in {"queued", "reviewing"} for status in listed),
+        verdict=verdict_of(open_severities) if not WITH_VERDICT.isdisjoint(listed) else None,
+        running=not UNDER_WAY.isdisjoint(listed),
         incomplete=bool(settled) and settled[-1] != "completed",
     )

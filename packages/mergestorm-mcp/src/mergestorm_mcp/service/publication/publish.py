@@ -33,7 +33,7 @@ from mergestorm_mcp.service.publication.standing import Standing, standing
 from mergestorm_mcp.service.publication.told import told_pull, told_stack
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.policy import change_policy
-from mergestorm_mcp.service.stacks.records import layers_of, stack_of_pull
+from mergestorm_mcp.service.stacks.records import goes_on, layers_of, stack_of_pull
 from mergestorm_mcp.service.stacks.registration import register
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.world import World
@@ -155,14 +155,14 @@ def _check_stacks(work: _Work, connection: sqlite3.Connection) -> None:
     pull = hub.find_open_pull(connection, repository.id, body.branch)
     if pull is not None:
         stack = stack_of_pull(connection, repository.id, pull.number)
-        if stack is not None and _goes_on(stack) and stack["account_id"] != work.caller.account_id:
+        if stack is not None and goes_on(stack) and stack["account_id"] != work.caller.account_id:
             raise Refusal(403, "forbidden", "The pull request belongs to the stack of another account.")
         return
     if body.base == repository.default_branch:
         return
     below = hub.find_open_pull(connection, repository.id, body.base)
     stack = stack_of_pull(connection, repository.id, below.number) if below is not None else None
-    if stack is None or not _goes_on(stack) or stack["account_id"] != work.caller.account_id:
+    if stack is None or not goes_on(stack) or stack["account_id"] != work.caller.account_id:
         raise Refusal(
             409,
             "implicit_stack",
@@ -210,14 +210,14 @@ def _register(work: _Work, connection: sqlite3.Connection, pull: Pull) -> bool:
     """Make sure that the pull request is in a stack that goes on; says whether that stack is new."""
     wanted = work.body.auto_land
     stack = stack_of_pull(connection, work.repository.id, pull.number)
-    if stack is not None and _goes_on(stack):
+    if stack is not None and goes_on(stack):
         if wanted is not None and wanted != bool(stack["auto_land"]):
             place = Site.of(work.world, connection, work.repository.id)
             change_policy(place, stack, {"autoEnqueueWhenReady": wanted})
         return False
     below = work.world.hub.find_open_pull(connection, work.repository.id, pull.base_branch)
     joined = stack_of_pull(connection, work.repository.id, below.number) if below is not None else None
-    joins = joined is not None and _goes_on(joined)
+    joins = joined is not None and goes_on(joined)
     register(
         work.world,
         connection,
@@ -228,10 +228,6 @@ def _register(work: _Work, connection: sqlite3.Connection, pull: Pull) -> bool:
         auto_patch=False,
     )
     return not joins
-
-
-def _goes_on(stack: sqlite3.Row) -> bool:
-    return stack["archived_at"] is None and stack["landed_at"] is None
 
 
 def _answer(

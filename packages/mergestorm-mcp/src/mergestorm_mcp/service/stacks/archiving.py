@@ -6,10 +6,9 @@ import sqlite3
 
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.policy import disarm
-from mergestorm_mcp.service.stacks.queue import FORGET, REMEMBERED_SECONDS, cancel
-from mergestorm_mcp.service.stacks.records import live_entry
+from mergestorm_mcp.service.stacks.queue import cancel, forget_later
+from mergestorm_mcp.service.stacks.records import goes_on, live_entry
 from mergestorm_mcp.service.stacks.site import Site
-from mergestorm_mcp.service.timeline import schedule
 
 __all__ = ["archive"]
 
@@ -19,12 +18,12 @@ def archive(site: Site, stack: sqlite3.Row) -> None:
 
     An entry that is being merged at this moment still ends as it ends.
     """
-    if stack["archived_at"] is not None or stack["landed_at"] is not None:
+    if not goes_on(stack):
         return
     entry = live_entry(site.connection, stack["id"])
     if entry is not None:
         cancel(site, entry)
     disarm(site, stack["id"], "archive")
     site.connection.execute("UPDATE stacks SET archived_at = ? WHERE id = ?", (site.now(), stack["id"]))
-    schedule(site.connection, FORGET, {"stack_id": stack["id"]}, site.world.pace.after(REMEMBERED_SECONDS))
+    forget_later(site, stack["id"])
     record(site.world, site.connection, "archived", "Stack archived", stack_id=stack["id"])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.github.hub import Check, Pull
-from mergestorm_mcp.service.pr_reviews.passes import latest_pass, passes_at, verdict_at
-from mergestorm_mcp.service.pr_reviews.verdict import HeadVerdict
+from mergestorm_mcp.service.pr_reviews.passes import latest_pass, passes_at, verdict_of_passes
+from mergestorm_mcp.service.pr_reviews.verdict import UNDER_WAY, HeadVerdict
 from mergestorm_mcp.service.stacks.records import layers_of, members_of, unit_of
 from mergestorm_mcp.service.stacks.site import Site
 
@@ -57,9 +57,33 @@ class LiveLayer:
         return self.member is not None and self.member["promoted_head"] is not None
 
     @property
+    def waiting(self) -> bool:
+        """It is still to be merged: into its unit, or onto the trunk."""
+        return self.open and not self.promoted
+
+    @property
+    def seam_running(self) -> bool:
+        """An integration review of the head is queued or under way."""
+        return self.seam is not None and self.seam["status"] in UNDER_WAY
+
+    @property
+    def seam_approved(self) -> bool:
+        """The integration review of this very head approved it."""
+        return (
+            self.member is not None
+            and self.member["seam_state"] == "approved"
+            and self.member["seam_reviewed_sha"] == self.head
+        )
+
+    @property
     def ci(self) -> str:
         """What the checks of the head come to."""
         return ci_status(self.checks)
+
+    @property
+    def failing_check(self) -> str | None:
+        """The first check of the head that fails."""
+        return next((check.name for check in self.checks if check.status == "failure"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +101,21 @@ class LiveStack:
     land: LiveLayer | None
 
     @property
+    def pulls(self) -> Sequence[LiveLayer]:
+        """The layers, and the land PR after them."""
+        return self.layers if self.land is None else [*self.layers, self.land]
+
+    @property
+    def waiting(self) -> Sequence[LiveLayer]:
+        """The layers that are still to be merged."""
+        return [layer for layer in self.layers if layer.waiting]
+
+    @property
     def candidate(self) -> LiveLayer | None:
         """What is to be merged next."""
-        waiting = next((layer for layer in self.layers if layer.open and not layer.promoted), None)
-        if waiting is not None:
-            return waiting
+        lowest = next(iter(self.waiting), None)
+        if lowest is not None:
+            return lowest
         return self.land if self.land is not None and self.land.open else None
 
     @property
@@ -111,7 +145,7 @@ def live_stack(site: Site, row: sqlite3.Row) -> LiveStack:
             continue
         live = live_pull(site, pull, layer, members.get(pull.number), parent)
         layers.append(live)
-        if live.open and not live.promoted:
+        if live.waiting:
             parent = live
     land = None
     if unit is not None and unit["land_pull"] is not None:
@@ -152,9 +186,7 @@ def live_pull(
         checks=site.hub.checks(connection, site.repo_id, head) if head is not None else [],
         core=here[-1] if here else latest_pass(connection, site.repo_id, pull.number),
         seam=seams[-1] if seams else None,
-        verdict=verdict_at(connection, site.repo_id, pull.number, head)
-        if head is not None
-        else HeadVerdict(None, running=False, incomplete=False),
+        verdict=verdict_of_passes(connection, here),
         merge=merge,
         state=_state(site, pull, row, head, parent),
         member=member,

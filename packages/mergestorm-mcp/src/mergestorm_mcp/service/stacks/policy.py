@@ -15,6 +15,7 @@ from mergestorm_mcp.service.settings.values import (
     repository_settings,
 )
 from mergestorm_mcp.service.stacks.events import record
+from mergestorm_mcp.service.stacks.records import goes_on
 from mergestorm_mcp.service.stacks.site import Site
 
 __all__ = [
@@ -126,7 +127,7 @@ def change_policy(site: Site, stack: sqlite3.Row, changes: Mapping[str, bool | N
     Raises:
         Refusal: 400 `cyclone_not_connected` where Cyclone is missing for what is switched on; 409 `stack_over`.
     """
-    if stack["archived_at"] is not None or stack["landed_at"] is not None:
+    if not goes_on(stack):
         raise Refusal(
             409, "stack_over", "The stack has landed or is archived; its policy cannot change any more."
         )

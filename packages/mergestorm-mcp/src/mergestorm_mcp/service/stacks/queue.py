@@ -15,6 +15,7 @@ from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.refusals import Refusal
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack, live_stack
+from mergestorm_mcp.service.stacks.merging import merge_pull
 from mergestorm_mcp.service.stacks.policy import disarm
 from mergestorm_mcp.service.stacks.records import LIVE, live_entry, stack_by_id
 from mergestorm_mcp.service.stacks.site import Site
@@ -24,7 +25,6 @@ __all__ = [
     "CLAIM",
     "FINISH",
     "FORGET",
-    "REMEMBERED_SECONDS",
     "bounce",
     "cancel",
     "claim",
@@ -34,6 +34,7 @@ __all__ = [
     "entry_view",
     "fingerprint",
     "finish",
+    "forget_later",
     "land_now",
     "listing",
     "newest_landed",
@@ -44,7 +45,7 @@ FINISH: Final = "queue.finish"
 FORGET: Final = "stack.forget"
 
 _DISARMING: Final = frozenset({"merge_failed", "gh_error", "ci_timeout"})
-REMEMBERED_SECONDS: Final = 24 * 3600.0
+_REMEMBERED_SECONDS: Final = 24 * 3600.0
 """How long a stack that has landed or was archived is still listed."""
 
 _BOUNCES_SHOWN: Final = 10
@@ -87,9 +88,10 @@ def enqueue(site: Site, stack: LiveStack, *, by: str, via: str) -> tuple[sqlite3
     candidate = stack.candidate
     if candidate is None or candidate.head is None:
         raise Refusal(409, "nothing_to_land", "The stack has no open pull request.")
-    failing = next((check.name for check in candidate.checks if check.status == "failure"), None)
-    if failing is not None:
-        raise Refusal(409, "ci_failed", f"{failing} fails at the head of #{candidate.pull.number}.")
+    if candidate.failing_check is not None:
+        raise Refusal(
+            409, "ci_failed", f"{candidate.failing_check} fails at the head of #{candidate.pull.number}."
+        )
     if (candidate.merge is not None and not candidate.merge.clean) or conflict_stands(
         site, stack.row, candidate
     ):
@@ -112,8 +114,7 @@ def enqueue(site: Site, stack: LiveStack, *, by: str, via: str) -> tuple[sqlite3
             site.now(),
         ),
     ).fetchone()
-    delay = script_of(connection, site.repo_id).queue.queued_seconds
-    schedule(connection, CLAIM, _payload(site, row["id"]), site.world.pace.after(delay))
+    _claim_later(site, row["id"])
     record(site.world, connection, "queued", f"#{candidate.pull.number} queued", stack_id=stack.row["id"])
     return row, False
 
@@ -149,9 +150,7 @@ def cancel(site: Site, entry: sqlite3.Row) -> sqlite3.Row:
         connection.execute(
             "UPDATE queue_entries SET cancel_requested_at = ? WHERE id = ?", (site.now(), entry["id"])
         )
-        stack = stack_by_id(connection, entry["stack_id"])
-        if stack is not None and stack["auto_land"]:
-            disarm(site, stack["id"], "cancelled", entry["id"])
+        _disarm(site, entry, "cancelled")
         if entry["state"] == "queued":
             _close(site, entry, "cancelled")
         record(
@@ -179,16 +178,16 @@ def claim(site: Site, entry: sqlite3.Row) -> None:
     if candidate is None or candidate.head is None or candidate.pull.number != entry["pull_number"]:
         bounce(site, entry, "head_moved")
         return
-    connection.execute(
+    running = connection.execute(
         "UPDATE queue_entries SET state = 'running', claimed_at = ?, attempts = attempts + 1, verify_head = ?,"
-        " verify_base = ?, wait_reason = NULL WHERE id = ?",
+        " verify_base = ?, wait_reason = NULL WHERE id = ? RETURNING *",
         (site.now(), candidate.head, candidate.base_head, entry["id"]),
-    )
+    ).fetchone()
     if candidate.pull.draft:
-        _bounce_now(site, entry["id"], "pr_draft")
+        bounce(site, running, "pr_draft")
         return
     if stack.unit is not None and candidate is not stack.land:
-        _bounce_now(site, entry["id"], "must_consolidate")
+        bounce(site, running, "must_consolidate")
         return
     seconds = script_of(connection, site.repo_id).queue.seconds
     schedule(connection, FINISH, _payload(site, entry["id"]), site.world.pace.after(seconds))
@@ -210,8 +209,7 @@ def claim_next(site: Site) -> None:
         (site.repo_id,),
     ).fetchone()
     if entry is not None:
-        delay = script_of(site.connection, site.repo_id).queue.queued_seconds
-        schedule(site.connection, CLAIM, _payload(site, entry["id"]), site.world.pace.after(delay))
+        _claim_later(site, entry["id"])
 
 
 def finish(site: Site, entry: sqlite3.Row) -> bool:
@@ -245,11 +243,11 @@ def finish(site: Site, entry: sqlite3.Row) -> bool:
         if outcome.bounce is not None:
             _scripted(site, entry, candidate, outcome.bounce, outcome)
             return False
-        failing = next((check.name for check in candidate.checks if check.status == "failure"), None)
-        if failing is not None:
-            bounce(site, entry, "ci_failure", failingCheck=failing)
+        if candidate.failing_check is not None:
+            bounce(site, entry, "ci_failure", failingCheck=candidate.failing_check)
             return False
-    landed = _merge(site, candidate, entry["verify_head"], candidate.base_head)
+    pull = candidate.pull
+    landed = merge_pull(site, pull, entry["verify_head"], into=pull.base_branch, at=candidate.base_head)
     if isinstance(landed, MergeResult):
         bounce(
             site,
@@ -276,7 +274,8 @@ def land_now(site: Site, stack: LiveStack, layer: LiveLayer) -> None:
         " WHERE id = ? RETURNING *",
         (site.now(), layer.head, layer.base_head, queued["id"]),
     ).fetchone()
-    merged = _merge(site, layer, entry["verify_head"], entry["verify_base"])
+    pull = layer.pull
+    merged = merge_pull(site, pull, entry["verify_head"], into=pull.base_branch, at=entry["verify_base"])
     if isinstance(merged, MergeResult):
         raise Refusal(409, "conflict_unchanged", f"#{layer.pull.number} does not merge into its base.")
     _landed(site, stack, layer, entry, merged)
@@ -304,9 +303,12 @@ def bounce(site: Site, entry: sqlite3.Row, kind: str, **detail: Any) -> None:
         stack_id=entry["stack_id"],
     )
     if kind in _DISARMING:
-        stack = stack_by_id(site.connection, entry["stack_id"])
-        if stack is not None and stack["auto_land"]:
-            disarm(site, stack["id"], "bounced", entry["id"])
+        _disarm(site, entry, "bounced")
+
+
+def forget_later(site: Site, stack_id: str) -> None:
+    """Have a stack that is over taken out of the lists after a day."""
+    schedule(site.connection, FORGET, {"stack_id": stack_id}, site.world.pace.after(_REMEMBERED_SECONDS))
 
 
 def listing(
@@ -431,26 +433,6 @@ def _scripted(site: Site, entry: sqlite3.Row, candidate: LiveLayer, kind: str, o
     bounce(site, entry, kind, **detail)
 
 
-def _bounce_now(site: Site, entry_id: str, kind: str) -> None:
-    entry = site.connection.execute("SELECT * FROM queue_entries WHERE id = ?", (entry_id,)).fetchone()
-    bounce(site, entry, kind)
-
-
-def _merge(site: Site, candidate: LiveLayer, head: str, base: str) -> str | MergeResult:
-    """Merge into the base, unless git has it already, and return the commit the base stands at."""
-    if site.contains(base, head):
-        return base
-    made = site.git.merge_commit(
-        base,
-        head,
-        message=f"Merge pull request #{candidate.pull.number} from {candidate.pull.head_branch}",
-        when=site.moment(),
-    )
-    if not isinstance(made, MergeResult):
-        site.git.move(candidate.pull.base_branch, made, base)
-    return made
-
-
 def _landed(site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.Row, merge_sha: str) -> None:
     connection, at = site.connection, site.now()
     site.hub.mark_merged(
@@ -472,8 +454,7 @@ def _landed(site: Site, stack: LiveStack, candidate: LiveLayer, entry: sqlite3.R
     _close(site, entry, "landed")
     disarm(site, stack.row["id"], "landed", entry["id"])
     connection.execute("UPDATE stacks SET landed_at = ? WHERE id = ?", (at, stack.row["id"]))
-    forget = {"stack_id": stack.row["id"]}
-    schedule(connection, FORGET, forget, site.world.pace.after(REMEMBERED_SECONDS))
+    forget_later(site, stack.row["id"])
     shown = ", ".join(f"#{number}" for number in numbers)
     record(
         site.world,
@@ -490,6 +471,18 @@ def _close(site: Site, entry: sqlite3.Row, state: str) -> None:
         (state, site.now(), entry["id"]),
     )
     claim_next(site)
+
+
+def _disarm(site: Site, entry: sqlite3.Row, reason: str) -> None:
+    """Switch Auto land of an entry's stack off, if it is on."""
+    stack = stack_by_id(site.connection, entry["stack_id"])
+    if stack is not None and stack["auto_land"]:
+        disarm(site, stack["id"], reason, entry["id"])
+
+
+def _claim_later(site: Site, entry_id: str) -> None:
+    delay = script_of(site.connection, site.repo_id).queue.queued_seconds
+    schedule(site.connection, CLAIM, _payload(site, entry_id), site.world.pace.after(delay))
 
 
 def _payload(site: Site, entry_id: str) -> dict[str, Any]:

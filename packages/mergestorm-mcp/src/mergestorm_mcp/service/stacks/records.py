@@ -9,7 +9,7 @@ from mergestorm_mcp.service.refusals import Refusal
 
 __all__ = [
     "LIVE",
-    "active_stacks",
+    "goes_on",
     "layers_of",
     "live_entry",
     "member_of",
@@ -25,7 +25,6 @@ LIVE: Final = ("queued", "running", "waiting")
 """States of a queue entry that is on its way."""
 
 _LISTED: Final = 200
-_OVER: Final = "archived_at IS NULL AND landed_at IS NULL"
 
 
 def stack_by_id(connection: sqlite3.Connection, stack_id: str) -> sqlite3.Row | None:
@@ -34,6 +33,11 @@ def stack_by_id(connection: sqlite3.Connection, stack_id: str) -> sqlite3.Row | 
         "SELECT * FROM stacks WHERE id = ?", (stack_id.strip().lower(),)
     ).fetchone()
     return row
+
+
+def goes_on(stack: sqlite3.Row) -> bool:
+    """Whether a stack is still worked on: it has not landed and is not archived."""
+    return stack["archived_at"] is None and stack["landed_at"] is None
 
 
 def owned_stack(connection: sqlite3.Connection, account_id: int, stack_id: str) -> sqlite3.Row:
@@ -67,14 +71,6 @@ def stacks_of(connection: sqlite3.Connection, account_id: int) -> list[sqlite3.R
         (account_id, _LISTED),
     )
     return rows.fetchall()
-
-
-def active_stacks(connection: sqlite3.Connection, repo_id: int) -> list[sqlite3.Row]:
-    """The stacks of a repository that go on, oldest first."""
-    return connection.execute(
-        f"SELECT * FROM stacks WHERE repo_id = ? AND {_OVER} ORDER BY created_at, id",  # noqa: S608 - a constant
-        (repo_id,),
-    ).fetchall()
 
 
 def layers_of(connection: sqlite3.Connection, stack_id: str) -> list[sqlite3.Row]:

@@ -14,8 +14,9 @@ from mergestorm_mcp.service.github.hub import Pull
 from mergestorm_mcp.service.refusals import Refusal, not_found
 from mergestorm_mcp.service.settings.values import effective_setting
 from mergestorm_mcp.service.stacks.events import record
+from mergestorm_mcp.service.stacks.live import live_stack
 from mergestorm_mcp.service.stacks.policy import PINS, change_policy
-from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, stack_of_pull, unit_of
+from mergestorm_mcp.service.stacks.records import goes_on, layers_of, stack_by_id, stack_of_pull, unit_of
 from mergestorm_mcp.service.stacks.site import Site, is_reserved
 from mergestorm_mcp.service.stacks.units import arrange, ensure_unit
 
@@ -183,7 +184,7 @@ def _put(site: Site, account_id: int, chain: Sequence[Pull], policy: Mapping[str
         change_policy(site, row, policy)
     if len(layers_of(connection, stack_id)) > 1 and (added or unit_of(connection, stack_id) is None):
         ensure_unit(site, row)
-        arrange(site, stack_id)
+        arrange(site, live_stack(site, row))
     for pull in chain:
         on_pull_changed(site.world, connection, site.repo_id, pull.number)
     return stack_id
@@ -234,4 +235,4 @@ def _below(site: Site, pull: Pull) -> sqlite3.Row | None:
 def _active(connection: sqlite3.Connection, repo_id: int, number: int) -> sqlite3.Row | None:
     """The stack that goes on and holds a pull request."""
     row = stack_of_pull(connection, repo_id, number)
-    return row if row is not None and row["archived_at"] is None and row["landed_at"] is None else None
+    return row if row is not None and goes_on(row) else None

@@ -28,7 +28,7 @@ def restack(site: Site, stack_id: str) -> str | None:
         row = stack_by_id(site.connection, stack_id)
         if row is None:
             return first
-        waiting = [layer for layer in live_stack(site, row).layers if layer.open and not layer.promoted]
+        waiting = live_stack(site, row).waiting
         pair = next(
             (
                 (below, layer)

@@ -14,10 +14,10 @@ import uuid
 from mcpkit.git import GitError
 from mergestorm_mcp.service.github.bare import MergeResult
 from mergestorm_mcp.service.github.people import SURGE_LOGIN
-from mergestorm_mcp.service.pace import iso
 from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack, live_stack
-from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, unit_of
+from mergestorm_mcp.service.stacks.merging import merge_pull
+from mergestorm_mcp.service.stacks.records import layers_of, unit_of
 from mergestorm_mcp.service.stacks.site import PARK_PREFIX, UNIT_PREFIX, Site
 
 __all__ = ["arrange", "ensure_land_pull", "ensure_unit", "ensure_upper_park", "promote"]
@@ -49,15 +49,11 @@ def ensure_unit(site: Site, stack: sqlite3.Row) -> sqlite3.Row:
     return unit
 
 
-def arrange(site: Site, stack_id: str) -> None:
+def arrange(site: Site, stack: LiveStack) -> None:
     """Give every open layer the base of its place: the unit, its parent, or a frozen copy of its parent."""
-    row = stack_by_id(site.connection, stack_id)
-    if row is None:
-        return
-    stack = live_stack(site, row)
     if stack.unit is None:
         return
-    waiting = [layer for layer in stack.layers if layer.open and not layer.promoted]
+    waiting = stack.waiting
     for place, layer in enumerate(waiting):
         if place == 0:
             base = stack.unit["branch"]
@@ -95,18 +91,9 @@ def promote(site: Site, stack: LiveStack, layer: LiveLayer) -> str | MergeResult
     before = site.git.head(unit["branch"])
     if before is None:
         raise GitError("unknown_revision", "the unit's branch is gone")
-    after: str = before
-    if not site.contains(before, layer.head):
-        made = site.git.merge_commit(
-            before,
-            layer.head,
-            message=f"Merge pull request #{layer.pull.number} from {layer.pull.head_branch}",
-            when=site.moment(),
-        )
-        if isinstance(made, MergeResult):
-            return made
-        site.git.move(unit["branch"], made, before)
-        after = made
+    after = merge_pull(site, layer.pull, layer.head, into=unit["branch"], at=before)
+    if isinstance(after, MergeResult):
+        return after
     connection, at = site.connection, site.now()
     site.hub.mark_merged(
         connection, site.repo_id, layer.pull.number, at=at, head=layer.head, base=before, merge_sha=after
@@ -123,7 +110,7 @@ def promote(site: Site, stack: LiveStack, layer: LiveLayer) -> str | MergeResult
         f"#{layer.pull.number} promoted into {unit['branch']}",
         stack_id=stack.row["id"],
     )
-    arrange(site, stack.row["id"])
+    arrange(site, live_stack(site, stack.row))
     return after
 
 
@@ -135,7 +122,7 @@ def ensure_land_pull(site: Site, stack: LiveStack) -> int | None:
     unit = stack.unit
     if unit is None or unit["state"] in {"landed", "abandoned"} or not stack.promoting:
         return None
-    if any(layer.open and not layer.promoted for layer in stack.layers):
+    if stack.waiting:
         return None
     if unit["land_pull"] is not None:
         return int(unit["land_pull"])
@@ -157,7 +144,7 @@ def ensure_land_pull(site: Site, stack: LiveStack) -> int | None:
         head=unit["branch"],
         base=unit["land_target"],
         author=SURGE_LOGIN,
-        at=iso(site.world.pace.now()),
+        at=site.now(),
     )
     connection.execute(
         "UPDATE units SET land_pull = ?, state = 'landing' WHERE id = ?", (pull.number, unit["id"])

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, Final
 
 from mergestorm_mcp.service.agents import cyclone
-from mergestorm_mcp.service.pr_reviews.passes import UNDER_WAY, findings_of
+from mergestorm_mcp.service.pr_reviews.verdict import UNDER_WAY
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack
 from mergestorm_mcp.service.stacks.policy import off_reason, policy_of
 from mergestorm_mcp.service.stacks.site import Site
@@ -35,23 +35,17 @@ _WORDS: Final = {"approve": "approved", "request_changes": "changes_requested", 
 
 def listed_view(site: Site, stack: LiveStack) -> dict[str, Any]:
     """A stack as `GET /stacks` lists it: as it is enriched, without the agents."""
-    view = stack_view(site, stack)
-    agents = (
-        "agentRuns",
-        "vortexReview",
-        "agentsBusy",
-        "cycloneHandoff",
-        "cycloneConflictHandoff",
-        "cycloneCiHandoff",
-    )
-    for layer in view["layers"]:
-        for name in agents:
-            layer.pop(name, None)
-    return view
+    return stack_view(site, stack, agents=False)
 
 
-def stack_view(site: Site, stack: LiveStack) -> dict[str, Any]:
-    """A stack with everything that is known of it."""
+def stack_view(site: Site, stack: LiveStack, *, agents: bool = True) -> dict[str, Any]:
+    """A stack with everything that is known of it.
+
+    Args:
+        site: the repository.
+        stack: the stack.
+        agents: whether its layers say what the agents do and did.
+    """
     row = stack.row
     view: dict[str, Any] = {
         "id": row["id"],
@@ -67,7 +61,7 @@ def stack_view(site: Site, stack: LiveStack) -> dict[str, Any]:
         "keyUserId": str(row["account_id"]),
         "cycloneInstallUserId": str(row["account_id"]) if _cyclone_installed(site) else None,
         "cycloneOwnerMatch": "same" if _cyclone_installed(site) else "none",
-        "layers": [_layer(site, stack, layer) for layer in stack.layers],
+        "layers": [_layer(site, stack, layer, agents=agents) for layer in stack.layers],
     }
     for name, pin in (
         ("cyclonePatchOff", "auto_patch"),
@@ -117,7 +111,7 @@ def _cyclone_installed(site: Site) -> bool:
     return site.hub.app(site.connection, site.repo_id, "cyclone") != "absent"
 
 
-def _layer(site: Site, stack: LiveStack, layer: LiveLayer) -> dict[str, Any]:
+def _layer(site: Site, stack: LiveStack, layer: LiveLayer, *, agents: bool) -> dict[str, Any]:
     pull, row = layer.pull, layer.row
     added = deleted = None
     if layer.head is not None and layer.base_head is not None:
@@ -144,16 +138,7 @@ def _layer(site: Site, stack: LiveStack, layer: LiveLayer) -> dict[str, Any]:
         "checks": _checks(layer),
         "vortexStatus": _vortex_status(layer, at_head=at_head),
         "cycloneStatus": _cyclone_status(site, layer),
-        "agentRuns": _runs(site, layer),
-        "vortexReview": _vortex_review(layer),
-        "agentsBusy": {
-            "vortex": _vortex_busy(layer),
-            "cyclone": layer.open and cyclone.patching(site.connection, site.repo_id, pull.number),
-            "headSha": layer.head,
-        },
-        "cycloneHandoff": _handoff(site, layer, "findings"),
-        "cycloneConflictHandoff": _handoff(site, layer, "conflict"),
-        "cycloneCiHandoff": _handoff(site, layer, "ci"),
+        **(_agents(site, layer) if agents else {}),
         "conflictDetail": _conflict_detail(layer),
         "restackError": _restack_error(row),
         "lastRestackedSha": row["last_restacked_sha"] if row is not None else None,
@@ -165,17 +150,32 @@ def _layer(site: Site, stack: LiveStack, layer: LiveLayer) -> dict[str, Any]:
     }
 
 
+def _agents(site: Site, layer: LiveLayer) -> dict[str, Any]:
+    """What the agents do and did, and what Cyclone left to a person."""
+    return {
+        "agentRuns": _runs(site, layer),
+        "vortexReview": _vortex_review(layer),
+        "agentsBusy": {
+            "vortex": _vortex_busy(layer),
+            "cyclone": layer.open and cyclone.patching(site.connection, site.repo_id, layer.pull.number),
+            "headSha": layer.head,
+        },
+        "cycloneHandoff": _handoff(site, layer, "findings"),
+        "cycloneConflictHandoff": _handoff(site, layer, "conflict"),
+        "cycloneCiHandoff": _handoff(site, layer, "ci"),
+    }
+
+
 def _checks(layer: LiveLayer) -> dict[str, Any] | None:
     if not layer.checks:
         return None
     statuses = Counter(check.status for check in layer.checks)
-    failing = next((check.name for check in layer.checks if check.status == "failure"), None)
     return {
         "total": len(layer.checks),
         "success": statuses["success"],
         "pending": statuses["pending"],
         "failure": statuses["failure"],
-        "failingName": failing,
+        "failingName": layer.failing_check,
     }
 
 
@@ -194,14 +194,13 @@ def _vortex_status(layer: LiveLayer, *, at_head: bool) -> str | None:
         return None
     if layer.core["status"] != "completed":
         return _VORTEX.get(layer.core["status"])
-    if layer.seam is not None and layer.seam["status"] in UNDER_WAY:
+    if layer.seam_running:
         return "seam_pending"
     return "all_clear" if layer.verdict.verdict == "approve" else "findings"
 
 
 def _vortex_busy(layer: LiveLayer) -> bool:
-    seam = layer.seam is not None and layer.seam["status"] in UNDER_WAY
-    return layer.open and (layer.verdict.running or seam)
+    return layer.open and (layer.verdict.running or layer.seam_running)
 
 
 def _vortex_review(layer: LiveLayer) -> dict[str, Any]:
@@ -254,10 +253,11 @@ def _runs(site: Site, layer: LiveLayer) -> list[dict[str, Any]]:
             "startedAt": item["started_at"] or item["queued_at"],
             "finishedAt": item["finished_at"],
             "phase": item["phase"],
-            "findingCount": len(findings_of(site.connection, item["id"])),
+            "findingCount": item["finding_count"],
         }
         for item in site.connection.execute(
-            "SELECT * FROM passes WHERE repo_id = ? AND pull_number = ? ORDER BY id DESC LIMIT ?",
+            "SELECT *, (SELECT count(*) FROM findings WHERE pass_id = passes.id) AS finding_count FROM passes"
+            " WHERE repo_id = ? AND pull_number = ? ORDER BY id DESC LIMIT ?",
             (site.repo_id, number, _RUNS_SHOWN),
         ).fetchall()
     ]
@@ -333,7 +333,7 @@ def _unit(site: Site, stack: LiveStack, unit: sqlite3.Row) -> dict[str, Any]:
         ],
         "landPrNumber": unit["land_pull"],
         "landingBlockReason": _block_reason(stack),
-        "landPr": _layer(site, stack, land) if land is not None else None,
+        "landPr": _layer(site, stack, land, agents=True) if land is not None else None,
     }
 
 

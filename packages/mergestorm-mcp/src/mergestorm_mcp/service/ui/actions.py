@@ -18,7 +18,7 @@ from mergestorm_mcp.service.stacks.events import record
 from mergestorm_mcp.service.stacks.landing import land_next
 from mergestorm_mcp.service.stacks.live import live_stack
 from mergestorm_mcp.service.stacks.policy import change_policy
-from mergestorm_mcp.service.stacks.records import layers_of, stack_by_id, stack_of_pull
+from mergestorm_mcp.service.stacks.records import goes_on, layers_of, stack_by_id, stack_of_pull
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.ui.seam import seam_rests
 from mergestorm_mcp.service.world import World
@@ -148,7 +148,7 @@ def _stack(world: World, stack_id: str) -> Iterator[tuple[Site, sqlite3.Row]]:
 
 
 def _require_going_on(row: sqlite3.Row) -> None:
-    if row["landed_at"] is not None or row["archived_at"] is not None:
+    if not goes_on(row):
         raise Refusal(409, "stack_over", "The stack has landed or is archived.")
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, Final
 
 from mergestorm_mcp.service.agents import cyclone
-from mergestorm_mcp.service.pr_reviews.passes import UNDER_WAY, open_findings
+from mergestorm_mcp.service.pr_reviews.passes import open_findings
 from mergestorm_mcp.service.stacks.live import LiveLayer
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.ui.words import plain
@@ -99,7 +99,7 @@ def _agents(site: Site, layer: LiveLayer) -> list[str]:
     at_work = []
     if layer.verdict.running:
         at_work.append("Vortex reviews")
-    if layer.seam is not None and layer.seam["status"] in UNDER_WAY:
+    if layer.seam_running:
         at_work.append("Vortex reviews the seam")
     if cyclone.patching(site.connection, site.repo_id, layer.pull.number):
         at_work.append("Cyclone patches")

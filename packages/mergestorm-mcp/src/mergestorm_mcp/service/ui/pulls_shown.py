@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mergestorm_mcp.service.stacks.live import live_pull
-from mergestorm_mcp.service.stacks.records import stack_of_pull
+from mergestorm_mcp.service.stacks.records import goes_on, stack_of_pull
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.ui.layers_shown import pull_shown
 
@@ -26,4 +26,4 @@ def other_pulls(site: Site) -> list[dict[str, Any]]:
 
 def _in_a_stack(site: Site, number: int) -> bool:
     stack = stack_of_pull(site.connection, site.repo_id, number)
-    return stack is not None and stack["archived_at"] is None and stack["landed_at"] is None
+    return stack is not None and goes_on(stack)

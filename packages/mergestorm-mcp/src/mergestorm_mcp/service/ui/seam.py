@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mergestorm_mcp.service.agents.auto_land import needs_seam
-from mergestorm_mcp.service.pr_reviews.passes import UNDER_WAY
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack
 from mergestorm_mcp.service.stacks.site import Site
 
@@ -12,12 +11,11 @@ __all__ = ["seam_is_stuck", "seam_rests"]
 
 def seam_rests(site: Site, stack: LiveStack, layer: LiveLayer) -> bool:
     """Whether a member needs its seam approved, has no approval of its head, and no review is under way."""
-    member = layer.member
-    if member is None or not layer.open or not needs_seam(site, stack, layer):
+    if not layer.open or not needs_seam(site, stack, layer):
         return False
-    if layer.seam is not None and layer.seam["status"] in UNDER_WAY:
+    if layer.seam_running:
         return False
-    return not (member["seam_state"] == "approved" and member["seam_reviewed_sha"] == layer.head)
+    return not layer.seam_approved
 
 
 def seam_is_stuck(site: Site, stack: LiveStack, layer: LiveLayer) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mergestorm_mcp.service.agents import auto_land
 from mergestorm_mcp.service.stacks.live import LiveLayer, LiveStack
-from mergestorm_mcp.service.stacks.records import live_entry
+from mergestorm_mcp.service.stacks.records import goes_on, live_entry
 from mergestorm_mcp.service.stacks.site import Site
 from mergestorm_mcp.service.ui.layers_shown import pull_shown
 from mergestorm_mcp.service.ui.seam import seam_is_stuck, seam_rests
@@ -15,7 +15,6 @@ from mergestorm_mcp.service.ui.words import plain
 __all__ = ["stack_shown"]
 
 _SEAM: Final = {
-    "none": ("", "calm"),
     "pending": ("seam review queued", "busy"),
     "reviewing": ("seam under review", "busy"),
     "pending_rereview": ("seam review queued again", "busy"),
@@ -28,12 +27,11 @@ _SEAM: Final = {
 def stack_shown(site: Site, stack: LiveStack) -> dict[str, Any]:
     """A stack with its layers in the order in which they land, the land PR last."""
     row = stack.row
-    over = row["landed_at"] is not None or row["archived_at"] is not None
+    over = not goes_on(row)
     queued = live_entry(site.connection, row["id"]) is not None
     owner = site.connection.execute(
         "SELECT login FROM accounts WHERE id = ?", (row["account_id"],)
     ).fetchone()
-    shown = [*stack.layers, *((stack.land,) if stack.land is not None else ())]
     unit = stack.unit
     return {
         "id": row["id"],
@@ -45,7 +43,7 @@ def stack_shown(site: Site, stack: LiveStack) -> dict[str, Any]:
         "over": over,
         "unit": {"branch": unit["branch"], "state": plain(unit["state"])} if unit is not None else None,
         "notes": [] if over else _notes(site, stack, queued=queued),
-        "layers": [_layer(site, stack, layer, over=over, queued=queued) for layer in shown],
+        "layers": [_layer(site, stack, layer, over=over, queued=queued) for layer in stack.pulls],
     }
 
 
