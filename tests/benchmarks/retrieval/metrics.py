@@ -74,6 +74,16 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    @property
+    def ours_is_better(self) -> bool:
+        """Whether the whole interval lies above zero."""
+        return self.low > 0
+
+    @property
+    def ours_is_worse(self) -> bool:
+        """Whether the whole interval lies below zero: then the other ranker is better beyond chance."""
+        return self.high < 0
+
 
 def meets(hit: Span, wanted: Span) -> bool:
     """Whether two spans share at least `OVERLAP` of the lines of the shorter one.

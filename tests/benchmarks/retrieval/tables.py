@@ -48,5 +48,4 @@ def model_tables(name: str, model: Mapping[str, Any]) -> str:
 
 
 def _verdict(low: float, high: float) -> str:
-    # The whole interval on one side of zero: beyond chance.
     return "better" if low > 0 else "worse" if high < 0 else "even"
