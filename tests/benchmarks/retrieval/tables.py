@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tests.benchmarks.retrieval.metrics import Interval
+
 __all__ = ["FIGURES", "model_tables", "quality_tables"]
 
 FIGURES: Final = ("recall@5", "MRR@10", "nDCG@10")
@@ -40,12 +42,12 @@ def model_tables(name: str, model: Mapping[str, Any]) -> str:
     lines += ["", f"| ours minus | {' | '.join(FIGURES)} |", "|---|---|---|---|"]
     for ranker, intervals in model["ours_minus"].items():
         cells = [
-            f"{difference:+.3f} [{low:+.3f}, {high:+.3f}] {_verdict(low, high)}"
-            for difference, low, high in intervals
+            f"{interval.difference:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}] {_verdict(interval)}"
+            for interval in map(Interval._make, intervals)
         ]
         lines.append(f"| {ranker} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
-def _verdict(low: float, high: float) -> str:
-    return "better" if low > 0 else "worse" if high < 0 else "even"
+def _verdict(interval: Interval) -> str:
+    return "better" if interval.ours_is_better else "worse" if interval.ours_is_worse else "even"
